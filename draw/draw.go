@@ -43,6 +43,7 @@ type Tally struct {
 // whole interface between the sampling loop and an engine.
 type Sampler interface {
 	// Sample returns one tally a job, in order. On an error no tally is valid.
+	// It may be called from several goroutines at once.
 	Sample(ctx context.Context, jobs []Job) ([]Tally, error)
 	// Classes is the number of classes that the classifier tells apart.
 	Classes() int
