@@ -8,29 +8,45 @@ import (
 	"lorica/draw"
 )
 
-// inFlight calls of the sampler at once: one runs while the next is prepared.
-const inFlight = 2
+// Task is one run of the sampling loop.
+type Task struct {
+	Sampler  draw.Sampler
+	Source   Source
+	Examples []int // indices in the source
+	Config   Config
+	Rule     Rule // nil: Fixed(Config.N)
+
+	// Emit takes each finished record, in the order in which they finish.
+	Emit func(counts.Record) error
+	// Watch, if set, is told of progress after every answer.
+	Watch func(Progress)
+	// InFlight is the number of the sampler's calls at once; 0 means 2: one runs
+	// while the next is prepared. A sampler of many machines wants more.
+	InFlight int
+}
 
 // batches of the sampler's size in one call: enough to hide the call's ends.
 const batches = 4
 
-// Run samples the examples and hands each finished record to emit, in the
-// order in which they finish. It returns at the first error, or with ctx's
-// error soon after ctx is done; what was emitted before stands. watch, which
-// may be nil, is told of progress. Both functions are called from one
-// goroutine at a time.
-func Run(ctx context.Context, s draw.Sampler, src Source, examples []int, cfg Config, rule Rule,
-	emit func(counts.Record) error, watch func(Progress)) error {
-	if err := cfg.Validate(); err != nil {
+// Run samples the task's examples. It returns at the first error, or with
+// ctx's error soon after ctx is done; what was emitted before stands. Emit and
+// Watch are called from Run's own goroutine.
+func Run(ctx context.Context, t Task) error {
+	if err := t.Config.Validate(); err != nil {
 		return err
+	}
+	if t.Rule == nil {
+		t.Rule = Fixed(t.Config.N)
+	}
+	if t.InFlight == 0 {
+		t.InFlight = 2
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	r := &run{cfg: cfg, rule: rule, src: src, todo: examples, classes: s.Classes(),
-		call: max(batches*s.Batch(), cfg.Chunk), emit: emit}
-	r.progress.OfExamples = len(examples)
-	r.progress.OfDraws = int64(len(examples)) * (cfg.N0 + cfg.N)
+	r := &run{Task: t, cfg: t.Config, todo: t.Examples, classes: t.Sampler.Classes()}
+	r.progress.OfExamples = len(t.Examples)
+	r.progress.OfDraws = int64(len(t.Examples)) * (t.Config.N0 + t.Config.N)
 
 	type answer struct {
 		work    []piece
@@ -41,7 +57,7 @@ func Run(ctx context.Context, s draw.Sampler, src Source, examples []int, cfg Co
 	calls := 0
 	var failed error
 	for {
-		for failed == nil && calls < inFlight {
+		for failed == nil && calls < t.InFlight {
 			work, err := r.take()
 			if err != nil {
 				failed = err
@@ -56,7 +72,7 @@ func Run(ctx context.Context, s draw.Sampler, src Source, examples []int, cfg Co
 				for i, w := range work {
 					jobs[i] = draw.Job{Image: w.of.image, Chunk: w.chunk}
 				}
-				tallies, err := s.Sample(ctx, jobs)
+				tallies, err := t.Sampler.Sample(ctx, jobs)
 				answers <- answer{work, tallies, err}
 			}()
 		}
@@ -72,8 +88,8 @@ func Run(ctx context.Context, s draw.Sampler, src Source, examples []int, cfg Co
 			failed = a.err
 			cancel()
 		}
-		if failed == nil && watch != nil {
-			watch(r.progress)
+		if failed == nil && t.Watch != nil {
+			t.Watch(r.progress)
 		}
 	}
 }
@@ -96,15 +112,12 @@ type piece struct {
 
 // run is the state of the loop; only the loop's goroutine touches it.
 type run struct {
+	Task
 	cfg      Config
-	rule     Rule
-	src      Source
 	todo     []int
 	active   []*example
 	spare    [][]float32 // images of finished examples, for reuse
 	classes  int
-	call     int // draws in one call
-	emit     func(counts.Record) error
 	progress Progress
 }
 
@@ -113,7 +126,7 @@ type run struct {
 // left and memory holds only what is under way.
 func (r *run) take() ([]piece, error) {
 	var work []piece
-	room := r.call
+	room := max(batches*r.Sampler.Batch(), r.cfg.Chunk) // asked anew: machines join and leave
 	for _, e := range r.active {
 		work, room = r.cut(work, room, e)
 	}
@@ -135,12 +148,12 @@ func (r *run) begin(index int) (*example, error) {
 	if n := len(r.spare); n > 0 {
 		dst, r.spare = r.spare[n-1], r.spare[:n-1]
 	}
-	image, err := r.src.Image(index, dst)
+	image, err := r.Source.Image(index, dst)
 	if err != nil {
 		return nil, err
 	}
 	return &example{
-		rec:   counts.Record{Index: index, Label: r.src.Label(index), Select: make([]int64, r.classes), Count: make([]int64, r.classes)},
+		rec:   counts.Record{Index: index, Label: r.Source.Label(index), Select: make([]int64, r.classes), Count: make([]int64, r.classes)},
 		image: image, phase: draw.Select, left: r.cfg.N0,
 	}, nil
 }
@@ -194,13 +207,13 @@ func (r *run) advance(e *example) (done bool, err error) {
 		}
 		e.phase, e.next = draw.Estimate, 0
 	}
-	if e.left = min(r.rule.More(&e.rec), r.cfg.N-e.rec.N); e.left > 0 {
+	if e.left = min(r.Rule.More(&e.rec), r.cfg.N-e.rec.N); e.left > 0 {
 		return false, nil
 	}
 	r.progress.Examples++
 	r.progress.OfDraws -= r.cfg.N - e.rec.N // saved by an adaptive rule
 	r.spare = append(r.spare, e.image)
-	return true, r.emit(e.rec)
+	return true, r.Emit(e.rec)
 }
 
 // add puts a chunk's tally into the record.

@@ -98,13 +98,16 @@ func problem(n, dim int) (*linear, points, []int) {
 func collect(t *testing.T, l *linear, data points, plan []int, cfg Config, rule Rule) []counts.Record {
 	t.Helper()
 	var recs []counts.Record
-	err := Run(context.Background(), l, data, plan, cfg, rule, func(r counts.Record) error { recs = append(recs, r); return nil }, nil)
+	err := Run(context.Background(), Task{Sampler: l, Source: data, Examples: plan, Config: cfg, Rule: rule,
+		Emit: func(r counts.Record) error { recs = append(recs, r); return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	slices.SortFunc(recs, func(a, b counts.Record) int { return a.Index - b.Index })
 	return recs
 }
+
+func drop(counts.Record) error { return nil }
 
 var small = Config{Sigma: 0.5, N0: 20, N: 500, Seed: 9, Chunk: 64}
 
@@ -194,12 +197,12 @@ func TestRuleStopsExamplesOneByOne(t *testing.T) {
 func TestProgressAddsUp(t *testing.T) {
 	l, data, all := problem(10, 5)
 	var last Progress
-	err := Run(context.Background(), l, data, all, small, untilSeen(50), func(counts.Record) error { return nil }, func(p Progress) {
+	err := Run(context.Background(), Task{Sampler: l, Source: data, Examples: all, Config: small, Rule: untilSeen(50), Emit: drop, Watch: func(p Progress) {
 		if p.Draws < last.Draws || p.Examples < last.Examples || p.Draws > p.OfDraws {
 			t.Errorf("%+v after %+v", p, last)
 		}
 		last = p
-	})
+	}})
 	if err != nil || last.Examples != 10 || last.Draws != last.OfDraws {
 		t.Errorf("ended at %+v, %v", last, err)
 	}
@@ -228,7 +231,8 @@ func TestFailuresKeepWhatIsFinished(t *testing.T) {
 			return nil
 		}
 		var got []counts.Record
-		err := Run(test.ctx, l, data, all, small, Fixed(small.N), func(r counts.Record) error { got = append(got, r); return nil }, nil)
+		err := Run(test.ctx, Task{Sampler: l, Source: data, Examples: all, Config: small,
+			Emit: func(r counts.Record) error { got = append(got, r); return nil }})
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: error %v, want %v", name, err, test.want)
 		}
@@ -244,10 +248,10 @@ func TestFailuresKeepWhatIsFinished(t *testing.T) {
 
 	l.fail = nil
 	full := errors.New("disk full")
-	if err := Run(context.Background(), l, data, all, small, Fixed(small.N), func(counts.Record) error { return full }, nil); !errors.Is(err, full) {
+	if err := Run(context.Background(), Task{Sampler: l, Source: data, Examples: all, Config: small, Emit: func(counts.Record) error { return full }}); !errors.Is(err, full) {
 		t.Errorf("emit's error was lost: %v", err)
 	}
-	if err := Run(context.Background(), l, data, []int{0, 99}, small, Fixed(small.N), func(counts.Record) error { return nil }, nil); err == nil || !strings.Contains(err.Error(), "99") {
+	if err := Run(context.Background(), Task{Sampler: l, Source: data, Examples: []int{0, 99}, Config: small, Emit: drop}); err == nil || !strings.Contains(err.Error(), "99") {
 		t.Errorf("the image's error was lost: %v", err)
 	}
 }
@@ -263,7 +267,7 @@ func TestInvalidDraws(t *testing.T) {
 		}
 	}
 	l.nan = func(j draw.Job) bool { return j.Chunk.Example == 1 }
-	err := Run(context.Background(), l, data, all, small, Fixed(small.N), func(counts.Record) error { return nil }, nil)
+	err := Run(context.Background(), Task{Sampler: l, Source: data, Examples: all, Config: small, Emit: drop})
 	if err == nil || !strings.Contains(err.Error(), "example 1") || !strings.Contains(err.Error(), "NaN") {
 		t.Errorf("a model that gives NaN: %v", err)
 	}
