@@ -20,9 +20,10 @@ type Task struct {
 	Emit func(counts.Record) error
 	// Watch, if set, is told of progress after every answer.
 	Watch func(Progress)
-	// InFlight is the number of the sampler's calls at once; 0 means 2: one runs
-	// while the next is prepared. A sampler of many machines wants more.
-	InFlight int
+	// InFlight is the number of the sampler's calls at once, asked anew before
+	// each; nil means 2: one runs while the next is prepared. A sampler of many
+	// machines wants more of them as machines join.
+	InFlight func() int
 }
 
 // batches of the sampler's size in one call: enough to hide the call's ends.
@@ -38,8 +39,8 @@ func Run(ctx context.Context, t Task) error {
 	if t.Rule == nil {
 		t.Rule = Fixed(t.Config.N)
 	}
-	if t.InFlight == 0 {
-		t.InFlight = 2
+	if t.InFlight == nil {
+		t.InFlight = func() int { return 2 }
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -57,7 +58,7 @@ func Run(ctx context.Context, t Task) error {
 	calls := 0
 	var failed error
 	for {
-		for failed == nil && calls < t.InFlight {
+		for failed == nil && calls < max(t.InFlight(), 1) {
 			work, err := r.take()
 			if err != nil {
 				failed = err
