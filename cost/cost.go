@@ -152,3 +152,6 @@ func (m *Matrix) String() string {
 	}
 	return strings.Join(rules, ";")
 }
+
+// Class finds a class by its name or number.
+func (m *Matrix) Class(s string) (int, error) { return class(s, len(m.rows), m.names) }

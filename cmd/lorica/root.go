@@ -64,6 +64,7 @@ func newRoot() *cobra.Command {
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.AddCommand(
+		newEvaluate(),
 		newMerge(),
 		newVersion(),
 	)
