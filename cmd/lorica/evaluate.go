@@ -3,24 +3,21 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"lorica/certify"
-	"lorica/cost"
 	"lorica/counts"
 	"lorica/metrics"
 )
 
-// evaluateFlags are what evaluate was asked for, as written.
+// evaluateFlags are what evaluate was asked for.
 type evaluateFlags struct {
-	counts, cost, procedure, count, eps string
-	alpha                               float64
-	certificates, positive              string
-	json                                bool
+	question
+	counts, certificates string
+	json                 bool
 }
 
 func newEvaluate() *cobra.Command {
@@ -47,14 +44,9 @@ paper's released code). The intervals in brackets are 95% over examples.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.counts, "counts", "", "counts `file` to read, plain or gzipped")
-	fl.StringVar(&f.cost, "cost", "", "cost `matrix`: a .csv or .json file or an expression")
-	fl.Float64Var(&f.alpha, "alpha", 0.001, "a claim is false with at most this probability")
-	fl.StringVar(&f.eps, "eps", "0.5", "l2 `radius` to state the figures at; a comma separates several")
-	fl.StringVar(&f.procedure, "procedure", string(certify.Joint), "how radii are proved: joint or paper")
-	fl.StringVar(&f.count, "count", string(metrics.Strict), "how wrong predictions count: strict or harmless")
+	f.register(fl)
 	fl.BoolVar(&f.json, "json", false, "print metrics.json instead of tables")
 	fl.StringVar(&f.certificates, "certificates", "", "write each example's radii to this `file` (JSON lines)")
-	fl.StringVar(&f.positive, "positive", "", "`class` to give precision and recall for")
 	return c
 }
 
@@ -69,46 +61,10 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 func evaluate(c *cobra.Command, f evaluateFlags) error {
-	if f.counts == "" || f.cost == "" {
+	if f.counts == "" || f.Cost == "" {
 		return usagef("evaluate needs --counts FILE and --cost COST (see lorica evaluate --help)")
 	}
-	eps, err := parseEps(f.eps)
-	if err != nil {
-		return err
-	}
-	opt := metrics.Options{Eps: eps}
-	params := certify.Params{Alpha: f.alpha}
-	if params.Procedure, err = certify.ParseProcedure(f.procedure); err != nil {
-		return usagef("--procedure: %w", err)
-	}
-	if opt.Counting, err = metrics.ParseCounting(f.count); err != nil {
-		return usagef("--count: %w", err)
-	}
-	if !(f.alpha > 0 && f.alpha < 1) {
-		return usagef("--alpha %v: want a number between 0 and 1", f.alpha)
-	}
-	in, err := counts.Open(f.counts)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	head := in.Header()
-	params.Sigma = head.Sigma
-	if params.Cost, err = cost.Parse(f.cost, head.Classes, head.Names); err != nil {
-		return usagef("--cost: %w", err)
-	}
-	if f.positive != "" {
-		k, err := params.Cost.Class(f.positive)
-		if err != nil {
-			return usagef("--positive: %w", err)
-		}
-		opt.Positive = &k
-	}
-	results, err := certifyAll(c, in, params)
-	if err != nil {
-		return err
-	}
-	sum, err := metrics.Compute(results, params, opt)
+	results, sum, params, err := f.answer(c, f.counts)
 	if err != nil {
 		return err
 	}
@@ -117,15 +73,45 @@ func evaluate(c *cobra.Command, f evaluateFlags) error {
 			return err
 		}
 	}
+	if f.json {
+		return writeJSON(c.OutOrStdout(), sum)
+	}
+	return printSummary(c.OutOrStdout(), sum, params.Cost)
+}
+
+// answer puts the question to a counts file. Doubts go to stderr.
+func (q question) answer(c *cobra.Command, path string) ([]certify.Result, metrics.Summary, certify.Params, error) {
+	fail := func(err error) ([]certify.Result, metrics.Summary, certify.Params, error) {
+		return nil, metrics.Summary{}, certify.Params{}, err
+	}
+	in, err := counts.Open(path)
+	if err != nil {
+		return fail(err)
+	}
+	defer in.Close()
+	params, opt, err := q.parse(in.Header())
+	if err != nil {
+		return fail(err)
+	}
+	results, err := certifyAll(c, in, params)
+	if err != nil {
+		return fail(err)
+	}
+	sum, err := metrics.Compute(results, params, opt)
+	if err != nil {
+		return fail(err)
+	}
 	for _, w := range sum.Warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "warning:", w)
 	}
-	if f.json {
-		enc := json.NewEncoder(c.OutOrStdout())
-		enc.SetIndent("", " ")
-		return enc.Encode(sum)
-	}
-	return printSummary(c.OutOrStdout(), sum, params.Cost)
+	return results, sum, params, nil
+}
+
+// writeJSON writes metrics.json.
+func writeJSON(w io.Writer, sum metrics.Summary) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	return enc.Encode(sum)
 }
 
 // certifyAll reads records one by one and keeps only what they prove.
@@ -148,19 +134,6 @@ func certifyAll(c *cobra.Command, in *counts.Reader, p certify.Params) ([]certif
 		fmt.Fprintln(c.ErrOrStderr(), "warning: the last line of the counts is cut short and was left out")
 	}
 	return results, nil
-}
-
-// parseEps reads a list of radii such as 0.25,0.5.
-func parseEps(s string) ([]float64, error) {
-	var eps []float64
-	for part := range strings.SplitSeq(s, ",") {
-		e, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil || !(e >= 0) || e > 1e300 {
-			return nil, usagef("--eps %q: want numbers, 0 or above, separated by commas", s)
-		}
-		eps = append(eps, e)
-	}
-	return eps, nil
 }
 
 func writeCertificates(path string, results []certify.Result) (err error) {

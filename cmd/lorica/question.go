@@ -1,0 +1,76 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"lorica/certify"
+	"lorica/cost"
+	"lorica/counts"
+	"lorica/metrics"
+)
+
+// question is what counts are asked: which mistakes cost, how sure, how far.
+// It is as written on the command line, so that a run folder can keep it.
+type question struct {
+	Cost      string  `json:"cost"`
+	Alpha     float64 `json:"alpha"`
+	Eps       string  `json:"eps"`
+	Procedure string  `json:"procedure"`
+	Count     string  `json:"count"`
+	Positive  string  `json:"positive,omitempty"`
+}
+
+func (q *question) register(fl *pflag.FlagSet) {
+	fl.StringVar(&q.Cost, "cost", "", "cost `matrix`: a .csv or .json file or an expression")
+	fl.Float64Var(&q.Alpha, "alpha", 0.001, "a claim is false with at most this probability")
+	fl.StringVar(&q.Eps, "eps", "0.5", "l2 `radius` to state the figures at; a comma separates several")
+	fl.StringVar(&q.Procedure, "procedure", string(certify.Joint), "how radii are proved: joint or paper")
+	fl.StringVar(&q.Count, "count", string(metrics.Strict), "how wrong predictions count: strict or harmless")
+	fl.StringVar(&q.Positive, "positive", "", "`class` to give precision and recall for")
+}
+
+// parse checks the question against the counts it will be put to.
+func (q question) parse(head counts.Header) (certify.Params, metrics.Options, error) {
+	var opt metrics.Options
+	p := certify.Params{Sigma: head.Sigma, Alpha: q.Alpha}
+	var err error
+	if opt.Eps, err = parseEps(q.Eps); err != nil {
+		return p, opt, err
+	}
+	if p.Procedure, err = certify.ParseProcedure(q.Procedure); err != nil {
+		return p, opt, usagef("--procedure: %w", err)
+	}
+	if opt.Counting, err = metrics.ParseCounting(q.Count); err != nil {
+		return p, opt, usagef("--count: %w", err)
+	}
+	if !(q.Alpha > 0 && q.Alpha < 1) {
+		return p, opt, usagef("--alpha %v: want a number between 0 and 1", q.Alpha)
+	}
+	if p.Cost, err = cost.Parse(q.Cost, head.Classes, head.Names); err != nil {
+		return p, opt, usagef("--cost: %w", err)
+	}
+	if q.Positive != "" {
+		k, err := p.Cost.Class(q.Positive)
+		if err != nil {
+			return p, opt, usagef("--positive: %w", err)
+		}
+		opt.Positive = &k
+	}
+	return p, opt, nil
+}
+
+// parseEps reads a list of radii such as 0.25,0.5.
+func parseEps(s string) ([]float64, error) {
+	var eps []float64
+	for part := range strings.SplitSeq(s, ",") {
+		e, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(e >= 0) || e > 1e300 {
+			return nil, usagef("--eps %q: want numbers, 0 or above, separated by commas", s)
+		}
+		eps = append(eps, e)
+	}
+	return eps, nil
+}
