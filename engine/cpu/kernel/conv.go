@@ -1,6 +1,9 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // Layout gives the element strides of a four-dimensional tensor. For images
 // N is the batch axis and C the channel axis; for kernels N is the output
@@ -51,6 +54,9 @@ type Epilogue struct {
 type Conv struct {
 	spec    ConvSpec // with defaults filled in
 	outSize [2]int
+	tiles   *tileSet
+	direct  *direct
+	pool    sync.Pool // of *workspace
 }
 
 // OutSize is the height and width of the output.
@@ -87,7 +93,9 @@ func (s ConvSpec) normal() ConvSpec {
 }
 
 // PlanConv checks s and decides how to compute it.
-func PlanConv(s ConvSpec) (*Conv, error) {
+func PlanConv(s ConvSpec) (*Conv, error) { return planConv(s, best) }
+
+func planConv(s ConvSpec, level Level) (*Conv, error) {
 	s = s.normal()
 	switch {
 	case s.Batch < 0 || s.InChannels < 0 || s.OutChannels < 0 || min(s.InSize[0], s.InSize[1], s.KernelSize[0], s.KernelSize[1]) < 0:
@@ -104,8 +112,11 @@ func PlanConv(s ConvSpec) (*Conv, error) {
 			return nil, fmt.Errorf("kernel: convolution with a negative stride in %+v", l)
 		}
 	}
-	c := &Conv{spec: s}
+	c := &Conv{spec: s, tiles: tilesOf(level)}
 	c.outSize[0], c.outSize[1] = s.OutSize()
+	if c.outSize[0] > 0 && c.outSize[1] > 0 && s.OutChannels > 0 && s.Batch > 0 {
+		c.direct = c.planDirect()
+	}
 	return c, nil
 }
 
@@ -142,5 +153,7 @@ func (c *Conv) check(in, kern, out []float32, ep Epilogue) {
 // Run computes the convolution.
 func (c *Conv) Run(p Par, in, kern, out []float32, ep Epilogue) {
 	c.check(in, kern, out, ep)
-	c.runSimple(p, in, kern, out, ep)
+	if c.direct != nil {
+		c.runDirect(p, in, kern, out, ep)
+	}
 }
