@@ -65,6 +65,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newEvaluate(),
+		newData(),
 		newMerge(),
 		newVersion(),
 	)
