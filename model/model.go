@@ -128,3 +128,14 @@ func (m *Model) Supports(dtype dtypes.DType) error {
 	}
 	return nil
 }
+
+// FromNet makes a model of a net and its weights.
+func FromNet(name string, n *Net, w Weights) (*Model, error) {
+	if err := n.Check(w); err != nil {
+		return nil, fmt.Errorf("model %s: %w", name, err)
+	}
+	if out := n.Layers[len(n.Layers)-1]; !out.Out.Vector() || len(n.Layers) < 2 {
+		return nil, fmt.Errorf("model %s: its last layer gives a %s, not a vector of logits", name, out.Out)
+	}
+	return &Model{Path: name, Kind: Checkpoint, Image: n.Image(), Labels: n.Classes(), Net: n, Weights: w}, nil
+}

@@ -75,8 +75,8 @@ func (n *Net) Image() Shape { return n.Layers[0].Out }
 // Classes is the number of logits.
 func (n *Net) Classes() int { return n.Layers[len(n.Layers)-1].Out.C }
 
-// add infers the shape of a layer, appends it and returns its index.
-func (n *Net) add(l Layer) (int, error) {
+// Append infers the shape of a layer, adds it at the end and returns its index.
+func (n *Net) Append(l Layer) (int, error) {
 	out, err := n.infer(&l)
 	if err != nil {
 		return 0, fmt.Errorf("%s %q: %w", l.Op, l.Name, err)

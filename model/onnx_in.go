@@ -144,7 +144,7 @@ func (r *onnxReader) convert(n onnxNode) (value, error) {
 
 func (r *onnxReader) add(n onnxNode, l Layer) (int, error) {
 	l.Name = fmt.Sprintf("%03d", len(r.net.Layers))
-	i, err := r.net.add(l)
+	i, err := r.net.Append(l)
 	if err != nil {
 		return 0, outside(n, err.Error())
 	}
