@@ -115,31 +115,36 @@ func logTail(k, n int64, u float64) (h, slope, err float64) {
 	return h, float64(k) / f, eps * (64 + 16*math.Abs(h) + 8*float64(steps))
 }
 
-// fraction evaluates F by Lentz's method.
+// fraction evaluates F by the forward recurrence of its convergents. All terms
+// are positive: no cancellation, and scaling both rows leaves the quotient.
 func fraction(k, n int64, x, y float64) (f float64, steps int) {
 	a, b := float64(k), float64(n-k+1)
-	lambda := excess(k, n, x, y) - x // a - (a+b)x without cancellation
-	num := (lambda + 1) / (a + 1)
-	if num < 1e-300 {
-		num = 1e-300
-	}
-	c, d := num, 0.0
-	f = num
+	// a - (a+b)x without cancellation. Right of the median (an early Newton
+	// step) it may be below -1; any positive value will do for that step.
+	lambda := math.Max(excess(k, n, x, y)-x, -1+1e-9)
+	num, num1 := (lambda+1)/(a+1), 1.0 // this convergent and the one before
+	den, den1 := 1.0, 0.0
+	last := num
 	for m := 1.0; m < b; m++ {
 		s := a + 2*m
-		t := m * (b - m) * x / ((s - 1) * s)                              // d_2m
-		am := t * (a + m - 1) * (a + b + m - 1) * x / ((s - 2) * (s - 1)) // -d_2m-1 d_2m
-		bm := ((a+m)*(lambda+1+m*(1+y))+m*(s+1))/(s*(s+1)) + t
-		d = 1 / (bm + am*d)
-		c = bm + am/c
-		ratio := c * d
-		f *= ratio
+		r := 1 / ((s - 2) * (s - 1) * s * (s + 1))
+		t := m * (b - m) * x * ((s - 2) * (s + 1)) * r                  // d_2m
+		am := t * (a + m - 1) * (a + b + m - 1) * x * (s * (s + 1)) * r // -d_2m-1 d_2m
+		bm := ((a+m)*(lambda+1+m*(1+y))+m*(s+1))*((s-2)*(s-1))*r + t
+		num, num1 = bm*num+am*num1, num
+		den, den1 = bm*den+am*den1, den
 		steps++
-		if math.Abs(ratio-1) < 2*eps {
+		if steps%4 != 0 { // a quotient is dear
+			continue
+		}
+		inv := 1 / den
+		num, num1, den, den1 = num*inv, num1*inv, 1, den1*inv
+		if math.Abs(num-last) < 2*eps*num {
 			break
 		}
+		last = num
 	}
-	return 1 / f, steps
+	return den / num, steps
 }
 
 // excess is k - n x, rounded once: the smaller of x and y = 1-x stands for the

@@ -138,15 +138,15 @@ func ReadCSV(raw []byte, classes int, names []string) (*Matrix, error) {
 
 // splitNames returns the class names of the first line, or nil where it holds
 // costs, and whether the first column holds names. A number as the only name
-// would be taken for a cost, so names count only where a cell is no number; a
-// corner cell of any kind goes with both.
+// would be taken for a cost, so names count only where a cell is no number. With
+// both, the first line may have a cell more for the corner.
 func splitNames(cells [][]string) (header []string, first bool) {
 	isNumber := func(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
 	for _, rec := range cells[1:] {
 		first = first || len(rec) > 0 && !isNumber(rec[0])
 	}
 	top := cells[0]
-	if first && len(top) > 0 {
+	if first && len(top) >= len(cells) { // one longer than the classes: a corner
 		top = top[1:]
 	}
 	for _, s := range top {
@@ -169,11 +169,11 @@ func fromFile(rows [][]float64, fileNames []string, classes int, names []string)
 	if len(rows) != classes {
 		return nil, fmt.Errorf("the matrix is for %d classes, the data has %d", len(rows), classes)
 	}
+	if fileNames == nil {
+		return New(rows, names)
+	}
 	m, err := New(rows, fileNames)
-	if err != nil || names == nil || fileNames == nil {
-		if err == nil && fileNames == nil {
-			return New(rows, names)
-		}
+	if err != nil || names == nil {
 		return m, err
 	}
 	ordered := make([][]float64, classes)
