@@ -64,6 +64,8 @@ func newRoot() *cobra.Command {
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.AddCommand(
+		newDemo(),
+		newCertify(),
 		newEvaluate(),
 		newData(),
 		newMerge(),

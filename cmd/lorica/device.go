@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"lorica/engine"
+	"lorica/model"
+)
+
+// place says where graphs run.
+type place struct {
+	engine, precision string
+	batch             int
+}
+
+func (p *place) register(fl *pflag.FlagSet) {
+	fl.StringVar(&p.engine, "engine", engine.DefaultSpec, "where it runs: cpu, xla:cuda, xla:cpu or xla:/path/to/plugin.so")
+	fl.StringVar(&p.precision, "precision", "float32", "arithmetic of the model: float32 or bfloat16")
+	fl.IntVar(&p.batch, "batch", 0, "draws the device works on at once (0: chosen to fit)")
+}
+
+// loadModel reads a model file, or one that the binary carries.
+func loadModel(name string) (*model.Model, error) {
+	if b, ok := strings.CutPrefix(name, "builtin:"); ok {
+		return model.Builtin(b)
+	}
+	return model.Load(name)
+}
+
+// device is an engine with one model compiled on it.
+type device struct {
+	*engine.Sampler
+	engine *engine.Engine
+}
+
+// openDevice compiles a model where p says.
+func openDevice(p place, m *model.Model, sigma float64) (*device, error) {
+	e, err := engine.Open(p.engine, engine.Config{PluginDirs: pluginDirs()})
+	if err != nil {
+		return nil, err
+	}
+	s, err := engine.NewSampler(e, m, engine.SamplerConfig{Sigma: sigma, Precision: engine.Precision(p.precision), Batch: p.batch})
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return &device{s, e}, nil
+}
+
+func (d *device) close() error {
+	d.Sampler.Close()
+	return d.engine.Close()
+}
+
+// pluginDirs are the folders where users have PJRT plugins: the library paths,
+// and Python's packages, where pip puts JAX's.
+func pluginDirs() []string {
+	dirs := filepath.SplitList(os.Getenv("PJRT_PLUGIN_PATH"))
+	dirs = append(dirs, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...)
+	roots := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX"), "/usr/local", "/usr"}
+	if home, err := os.UserHomeDir(); err == nil {
+		roots = append(roots, filepath.Join(home, ".local"))
+	}
+	for _, root := range roots {
+		if root == "" {
+			continue
+		}
+		dirs = append(dirs, filepath.Join(root, "lib"))
+		for _, packages := range []string{"site-packages", "dist-packages"} {
+			found, err := filepath.Glob(filepath.Join(root, "lib", "python3*", packages))
+			if err == nil {
+				dirs = append(dirs, found...)
+			}
+		}
+	}
+	return dirs
+}
