@@ -55,7 +55,8 @@ type Conv struct {
 	spec    ConvSpec // with defaults filled in
 	outSize [2]int
 	tiles   *tileSet
-	direct  *direct
+	direct  *direct // one of these two, or neither where there is nothing to compute
+	field   *field
 	pool    sync.Pool // of *workspace
 }
 
@@ -115,9 +116,20 @@ func planConv(s ConvSpec, level Level) (*Conv, error) {
 	c := &Conv{spec: s, tiles: tilesOf(level)}
 	c.outSize[0], c.outSize[1] = s.OutSize()
 	if c.outSize[0] > 0 && c.outSize[1] > 0 && s.OutChannels > 0 && s.Batch > 0 {
-		c.direct = c.planDirect()
+		if c.prefersField() {
+			c.field = c.planField()
+		} else {
+			c.direct = c.planDirect()
+		}
 	}
 	return c, nil
+}
+
+// prefersField says whether pixels are better the sum than the rows of a tile.
+func (c *Conv) prefersField() bool {
+	s := c.spec
+	return s.InDilation == [2]int{1, 1} && s.InChannels > 0 &&
+		s.KernelSize[0]*s.KernelSize[1] > c.outSize[0]*c.outSize[1]
 }
 
 // span is the number of elements that a tensor with these strides reaches.
@@ -153,7 +165,10 @@ func (c *Conv) check(in, kern, out []float32, ep Epilogue) {
 // Run computes the convolution.
 func (c *Conv) Run(p Par, in, kern, out []float32, ep Epilogue) {
 	c.check(in, kern, out, ep)
-	if c.direct != nil {
+	switch {
+	case c.field != nil:
+		c.runField(p, in, kern, out, ep)
+	case c.direct != nil:
 		c.runDirect(p, in, kern, out, ep)
 	}
 }

@@ -131,7 +131,7 @@ func (c *Conv) runDirect(p Par, in, kern, out []float32, ep Epilogue) {
 		t := task % d.ocTiles
 		ph := &d.phases[task/d.ocTiles%len(d.phases)]
 		g := task / d.ocTiles / len(d.phases)
-		d.packKernel(ws.shared[g*d.wLen+ph.w+t*ph.wLen:][:ph.wLen], &s, ph, kern, ep.Scale, g*d.oc, t*d.ocTile)
+		d.packKernel(c.tiles, ws.shared[g*d.wLen+ph.w+t*ph.wLen:][:ph.wLen], &s, ph, kern, ep.Scale, g*d.oc, t*d.ocTile)
 		if ep.Bias != nil && ph == &d.phases[0] {
 			b := ws.more[g*biasLen+t*d.ocTile:][:d.ocTile]
 			clear(b[copy(b, ep.Bias[g*d.oc+t*d.ocTile:(g+1)*d.oc]):])
@@ -147,7 +147,7 @@ func (c *Conv) runDirect(p Par, in, kern, out []float32, ep Epilogue) {
 		if ep.Bias != nil {
 			r.bias = ws.more[g*biasLen:]
 		}
-		pl := plane{src: in, lane: s.In.C, row: s.In.H, col: s.In.W, height: s.InSize[0], width: s.InSize[1]}
+		pl := plane{ts: c.tiles, src: in, lane: s.In.C, row: s.In.H, col: s.In.W, height: s.InSize[0], width: s.InSize[1]}
 		if s.Groups > 1 {
 			pl.base = r.b*s.In.N + g*d.ic*s.In.C
 		} else {
@@ -161,29 +161,21 @@ func (c *Conv) runDirect(p Par, in, kern, out []float32, ep Epilogue) {
 
 // packKernel lays out the kernel of one phase and one tile of output channels:
 // tap by tap, input channel by input channel, the output channels together.
-func (d *direct) packKernel(dst []float32, s *ConvSpec, ph *directPhase, kern, scale []float32, group, o0 int) {
+func (d *direct) packKernel(ts *tileSet, dst []float32, s *ConvSpec, ph *directPhase, kern, scale []float32, group, o0 int) {
 	live := min(d.ocTile, d.oc-o0)
 	perUnit := len(ph.coords) / max(d.icUnits, 1)
 	for i, k := range ph.coords {
 		src := (group+o0)*s.Kernel.N + i/perUnit*unit*s.Kernel.C + k[0]*s.Kernel.H + k[1]*s.Kernel.W
-		for range ph.taps[i].n {
-			row := dst[:d.ocTile]
-			switch {
-			case s.Kernel.N == 1:
-				copy(row, kern[src:src+live])
-			default:
-				q := src
-				for j := range row[:live] {
-					row[j] = kern[q]
-					q += s.Kernel.N
-				}
-			}
-			if scale != nil {
-				Mul(row[:live], row[:live], scale[group+o0:])
-			}
-			clear(row[live:])
-			dst = dst[d.ocTile:]
-			src += s.Kernel.C
+		n := ph.taps[i].n
+		for u := 0; u < d.ocTile; u += unit {
+			gather(ts, dst[u:], d.ocTile, kern[min(src+u*s.Kernel.N, len(kern)):], min(unit, live-u), s.Kernel.N, n, s.Kernel.C)
 		}
+		if scale != nil {
+			for k := range n {
+				row := dst[k*d.ocTile:][:live]
+				Mul(row, row, scale[group+o0:])
+			}
+		}
+		dst = dst[n*d.ocTile:]
 	}
 }

@@ -63,6 +63,10 @@ func (c *Conv) tap(d, k int) int {
 	return k
 }
 
+func (ep *Epilogue) none() bool {
+	return ep.Scale == nil && ep.Bias == nil && ep.Residual == nil && !ep.ReLU
+}
+
 func (ep *Epilogue) apply(sum float32, channel, at int) float32 {
 	if ep.Scale != nil {
 		sum *= ep.Scale[channel]

@@ -36,7 +36,7 @@ func (r *directRun) run(in plane) {
 		}
 	}
 	if r.toBuffer {
-		r.emit(lay)
+		r.emit()
 	}
 }
 
@@ -87,16 +87,35 @@ func (r *directRun) tiles(ph *directPhase, t int, lay Layout, dst []float32, bas
 }
 
 // emit writes the strip from the buffer to the output's own layout.
-func (r *directRun) emit(from Layout) {
+func (r *directRun) emit() {
 	lay, w := r.c.spec.Out, r.c.outSize[1]
 	y0 := r.strip0 * r.y.period
 	y1 := min(y0+r.strip*r.y.period, r.c.outSize[0])
+	dst := r.b*lay.N + r.o*lay.C + y0*lay.H
+	if lay.W != 1 || lay.H != w {
+		r.emitSlow(lay, y0, y1)
+		return
+	}
+	n := (y1 - y0) * w
+	transpose(r.c.tiles, r.out[dst:], r.sc.out, n, r.oc, lay.C, r.oc)
 	for o := range r.oc {
-		for y := y0; y < y1; y++ {
-			src := (y-y0)*from.H + o
-			dst := r.b*lay.N + (r.o+o)*lay.C + y*lay.H
-			for range w {
-				v := r.sc.out[src]
+		row := r.out[dst+o*lay.C:][:n]
+		if r.ep.Residual != nil {
+			Add(row, row, r.ep.Residual[dst+o*lay.C:])
+		}
+		if r.ep.ReLU {
+			Relu(row, row)
+		}
+	}
+}
+
+// emitSlow writes the strip to any layout, element by element.
+func (r *directRun) emitSlow(lay Layout, y0, y1 int) {
+	src := 0
+	for y := y0; y < y1; y++ {
+		for x := range r.c.outSize[1] {
+			dst := r.b*lay.N + r.o*lay.C + y*lay.H + x*lay.W
+			for _, v := range r.sc.out[src : src+r.oc] {
 				if r.ep.Residual != nil {
 					v += r.ep.Residual[dst]
 				}
@@ -104,9 +123,9 @@ func (r *directRun) emit(from Layout) {
 					v = max(v, 0)
 				}
 				r.out[dst] = v
-				src += r.oc
-				dst += lay.W
+				dst += lay.C
 			}
+			src += r.oc
 		}
 	}
 }

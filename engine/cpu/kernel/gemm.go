@@ -80,31 +80,5 @@ func (g GemmSpec) check(a, b, c []float32) {
 func Gemm(p Par, g GemmSpec, a, b, c []float32) {
 	g = g.normal()
 	g.check(a, b, c)
-	gemmSimple(p, g, a, b, c)
-}
-
-// gemmSimple is the definition, in float32, k in order.
-func gemmSimple(p Par, g GemmSpec, a, b, c []float32) {
-	ami, aki := g.LDA, 1
-	if g.TransA {
-		ami, aki = 1, g.LDA
-	}
-	bki, bni := g.LDB, 1
-	if g.TransB {
-		bki, bni = 1, g.LDB
-	}
-	p.Run(g.Batch*g.M, func(task, _ int) {
-		t, i := task/g.M, task%g.M
-		row := c[t*g.StrideC+i*g.LDC:][:g.N]
-		if !g.Accumulate {
-			clear(row)
-		}
-		for k := range g.K {
-			x := a[t*g.StrideA+i*ami+k*aki]
-			o := t*g.StrideB + k*bki
-			for j := range row {
-				row[j] += x * b[o+j*bni]
-			}
-		}
-	})
+	gemm(p, g, tilesOf(best), a, b, c)
 }

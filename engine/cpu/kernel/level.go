@@ -25,6 +25,13 @@ type tileSet struct {
 	point, point2 []func(*tileArgs)
 	field, field2 []func(*tileArgs)
 	mask          func(cols int) uintptr // for a number of live columns
+
+	// copyUnits moves n units, lanes outside the mask becoming zeros;
+	// transposeUnits writes unit i from element i of each of the lanes rows of
+	// src, storing the lanes of the mask only. Steps are in bytes. Both are nil
+	// at a level that has none.
+	copyUnits      func(dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep, n int, mask uint)
+	transposeUnits func(dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep, n, lanes int, mask uint)
 }
 
 // wide says whether n columns are better cut in pairs of units than in units.

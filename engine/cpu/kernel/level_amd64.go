@@ -29,7 +29,8 @@ func tilesOf(l Level) *tileSet {
 var tiles512 = tileSet{
 	point: tilePoint512x1[:], point2: tilePoint512x2[:],
 	field: tileField512x1[:], field2: tileField512x2[:],
-	mask: func(cols int) uintptr { return 1<<cols - 1 },
+	mask:      func(cols int) uintptr { return 1<<cols - 1 },
+	copyUnits: copyUnits512, transposeUnits: transposeUnits512,
 }
 
 var tiles256 = tileSet{
@@ -44,3 +45,9 @@ var slidingMask = func() (m [2 * unit]int32) {
 	}
 	return m
 }()
+
+//go:noescape
+func copyUnits512(dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep, n int, mask uint)
+
+//go:noescape
+func transposeUnits512(dst unsafe.Pointer, dstStep int, src unsafe.Pointer, srcStep, n, lanes int, mask uint)

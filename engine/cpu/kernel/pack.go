@@ -1,11 +1,10 @@
 package kernel
 
-import "unsafe"
-
 // plane is where packed rows come from: an image whose elements stand at
 // base + lane*lane stride + y*row + x*col, lanes being the axis that is laid
 // out in units (channels in a forward convolution).
 type plane struct {
+	ts             *tileSet
 	src            []float32
 	base           int
 	lanes          int // live lanes, at most a unit
@@ -50,26 +49,5 @@ func (p *plane) packCols(dst []float32, y, lo, n, step int) {
 
 // packRun packs n columns that are inside the image.
 func (p *plane) packRun(dst []float32, src, n, step int) {
-	switch {
-	case p.lane == 1 && p.lanes == unit && step == unit:
-		copy(dst, p.src[src:src+n*unit])
-	case p.lane == 1 && p.lanes == unit:
-		_ = p.src[src+(n-1)*step+unit-1]
-		s, d := at(p.src, src), ptr(dst)
-		for range n {
-			*(*[unit]float32)(d) = *(*[unit]float32)(s)
-			s, d = unsafe.Add(s, 4*step), unsafe.Add(d, 4*unit)
-		}
-	default:
-		if p.lanes < unit {
-			clear(dst)
-		}
-		for l := range p.lanes {
-			s := src + l*p.lane
-			for i := l; i < n*unit; i += unit {
-				dst[i] = p.src[s]
-				s += step
-			}
-		}
-	}
+	gather(p.ts, dst, unit, p.src[src:], p.lanes, p.lane, n, step)
 }

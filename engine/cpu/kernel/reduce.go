@@ -58,14 +58,3 @@ func SumRows(dst, x []float32, rows, ld int) {
 		}
 	}
 }
-
-// Transpose writes the transpose of the rows x cols matrix src, whose rows are
-// lds apart, to dst, whose rows (of length rows) are ldd apart.
-func Transpose(dst, src []float32, rows, cols, ldd, lds int) {
-	for i := range rows {
-		row := src[i*lds:][:cols]
-		for j, v := range row {
-			dst[j*ldd+i] = v
-		}
-	}
-}

@@ -22,6 +22,7 @@ func aligned(buf []float32, n int) []float32 {
 type scratch struct {
 	args      tileArgs
 	pack, out []float32
+	taps      []tap
 }
 
 // workspace is the memory of one running call; it goes back to a pool.
