@@ -186,6 +186,7 @@ func (r *certification) sample(c *cobra.Command) (err error) {
 		},
 	})
 	m.done()
+	m.total(last.Draws, fmt.Sprintf(" (start-up %.1f s)", d.CompileTime().Seconds()))
 	if last.Invalid > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: %d of %d draws gave NaN; they count for no class\n", last.Invalid, last.Draws)
 	}

@@ -17,8 +17,7 @@ type meter struct {
 	unit     string // what is counted a second: "samples"
 	start    time.Time
 	last     time.Time
-	shown    int   // width of the line on the terminal
-	first    int64 // what was done before the meter started
+	shown    int // width of the line on the terminal
 }
 
 const (
@@ -51,7 +50,7 @@ func (m *meter) show(done, total int64, label string) {
 	}
 	m.last = now
 	elapsed := now.Sub(m.start).Seconds()
-	rate := float64(done-m.first) / elapsed
+	rate := float64(done) / elapsed
 	left := "?"
 	if rate > 0 {
 		left = clock(time.Duration(float64(total-done) / rate * float64(time.Second)))
@@ -78,6 +77,13 @@ func (m *meter) done() {
 	if m.terminal && m.shown > 0 {
 		fmt.Fprintf(m.w, "\r%s\r", strings.Repeat(" ", m.shown))
 		m.shown = 0
+	}
+}
+
+// total says what a long job came to.
+func (m *meter) total(done int64, note string) {
+	if t := time.Since(m.start); t >= quiet {
+		fmt.Fprintf(m.w, "%s %s in %.1f s: %s a second%s\n", thousands(float64(done)), m.unit, t.Seconds(), thousands(float64(done)/t.Seconds()), note)
 	}
 }
 
