@@ -91,6 +91,10 @@ type Params struct {
 	Alpha     float64      // each claim is false with at most this probability
 	Procedure Procedure    // see the package comment
 	Cost      *cost.Matrix // what counts as a costly mistake
+
+	// Schedule is that of the counts' header (see FromHeader) where the run was
+	// adaptive, nil where it was not.
+	Schedule *bound.Schedule
 }
 
 // Validate reports the first field that is out of its domain.
@@ -102,6 +106,11 @@ func (p Params) Validate() error {
 		return fmt.Errorf("alpha = %v: want a number between 0 and 1", p.Alpha)
 	case p.Cost == nil:
 		return fmt.Errorf("no cost matrix")
+	}
+	if p.Schedule != nil {
+		if err := p.Schedule.Validate(); err != nil {
+			return err
+		}
 	}
 	if p.Procedure != "" {
 		if _, err := ParseProcedure(string(p.Procedure)); err != nil {
@@ -115,7 +124,8 @@ func (p Params) Validate() error {
 type Pair struct {
 	Class  int
 	Radius float64
-	Upper  float64 // the upper bound on P(f = Class) it rests on
+	Lower  float64 // the lower bound on P(f = Top) it rests on
+	Upper  float64 // and the upper bound on P(f = Class)
 }
 
 // Result is what is proved about one example.
@@ -165,6 +175,10 @@ func FromCounts(rec counts.Record, p Params) (Result, error) {
 	if err := check(rec, p.Cost.Classes()); err != nil {
 		return Result{}, fmt.Errorf("example %d: %w", rec.Index, err)
 	}
+	var err error
+	if p.Alpha, err = p.level(&rec); err != nil { // from here on: of one look
+		return Result{}, fmt.Errorf("example %d: %w", rec.Index, err)
+	}
 	top := argMax(rec.Select)
 	nTop := rec.Count[top]
 	res := Result{
@@ -195,7 +209,7 @@ func rivals(res *Result, rec counts.Record, p Params) {
 		if p.Procedure != Paper {
 			upper = math.Min(upper, complement(res.PTop))
 		}
-		pair := Pair{Class: k, Upper: upper, Radius: radius(p.Sigma, res.PTop, upper)}
+		pair := Pair{Class: k, Lower: res.PTop, Upper: upper, Radius: radius(p.Sigma, res.PTop, upper)}
 		if p.Procedure == Paper {
 			pair.Radius = math.Max(pair.Radius, res.RStd)
 		}

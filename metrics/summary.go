@@ -159,7 +159,11 @@ func warnings(s Summary, p certify.Params, most int64) []string {
 		w = append(w, fmt.Sprintf("procedure paper takes the larger of two radii, which is proved only at 1 - 1.5 alpha = %g", 1-1.5*p.Alpha))
 	}
 	// What a perfect run could reach: every draw the top class.
-	best := p.Sigma / 2 * (bound.QuantileDown(bound.Lower(most, most, p.Alpha/2)) - bound.QuantileUp(bound.Upper(0, most, p.Alpha/2)))
+	level := p.Alpha
+	if p.Schedule != nil { // examples that stopped sooner had no need of more
+		level, most = p.Schedule.Level(p.Alpha), p.Schedule.Last()
+	}
+	best := p.Sigma / 2 * (bound.QuantileDown(bound.Lower(most, most, level/2)) - bound.QuantileUp(bound.Upper(0, most, level/2)))
 	for _, l := range s.Levels {
 		if l.Eps >= best {
 			w = append(w, fmt.Sprintf("no group radius above %s can be proved with %d draws, sigma %g and alpha %g: at eps %g more draws are needed",

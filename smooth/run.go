@@ -214,6 +214,11 @@ func (r *run) advance(e *example) (done bool, err error) {
 	r.progress.Examples++
 	r.progress.OfDraws -= r.cfg.N - e.rec.N // saved by an adaptive rule
 	r.spare = append(r.spare, e.image)
+	if f, ok := r.Rule.(Finisher); ok {
+		if err := f.Finish(&e.rec); err != nil {
+			return false, err
+		}
+	}
 	return true, r.Emit(e.rec)
 }
 

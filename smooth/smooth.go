@@ -59,6 +59,13 @@ type Rule interface {
 	More(r *counts.Record) int64
 }
 
+// Finisher is a Rule that has something to write into a finished record, before
+// it is emitted: what makes the record valid later.
+type Finisher interface {
+	Rule
+	Finish(r *counts.Record) error
+}
+
 // Fixed gives every example the same number of estimation draws.
 type Fixed int64
 

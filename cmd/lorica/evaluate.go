@@ -101,6 +101,11 @@ func (q question) answer(c *cobra.Command, path string) ([]certify.Result, metri
 	if err != nil {
 		return fail(err)
 	}
+	sampled, err := certify.FromHeader(in.Header())
+	if err != nil {
+		return fail(err)
+	}
+	sum.Warnings = append(sum.Warnings, sampled.Doubts(params, string(sum.Counting), opt.Eps)...)
 	for _, w := range sum.Warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "warning:", w)
 	}

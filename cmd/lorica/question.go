@@ -36,7 +36,13 @@ func (q *question) register(fl *pflag.FlagSet) {
 func (q question) parse(head counts.Header) (certify.Params, metrics.Options, error) {
 	var opt metrics.Options
 	p := certify.Params{Sigma: head.Sigma, Alpha: q.Alpha}
-	var err error
+	sampled, err := certify.FromHeader(head)
+	if err != nil {
+		return p, opt, err
+	}
+	if sampled != nil {
+		p.Schedule = &sampled.Schedule
+	}
 	if opt.Eps, err = parseEps(q.Eps); err != nil {
 		return p, opt, err
 	}

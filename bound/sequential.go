@@ -1,0 +1,95 @@
+package bound
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+)
+
+// Schedule is a plan of looks: the numbers of draws after which the counts may
+// be looked at, and so the only ones at which sampling may stop. Each look has
+// an equal part of alpha (see [Schedule.Level]).
+//
+// The guarantee: let X_n be the successes among the first n of a sequence of
+// independent trials with success probability p, and a the level of the looks.
+// For every p,
+//
+//	P(Lower(X_n, n, a) > p at any look n) <= alpha,
+//
+// and the same for Upper. One look fails with probability at most a, there are
+// J of them, and J a <= alpha: the union bound, nothing else. So the bounds hold
+// at whatever look sampling stops, for whatever reason it stops there, and
+// bounds at several levels alpha hold each at its own.
+//
+// The looks must be fixed before the first draw. Neither their number nor
+// their places may depend on the draws; a count of another n proves nothing.
+type Schedule struct {
+	Looks []int64 `json:"looks"` // ascending
+}
+
+// Geometric plans looks from about first to last, each about ratio times the
+// one before: the number of draws overshoots what was needed by less than that
+// factor, at the price of a look's share of alpha.
+// It panics unless 1 <= first <= last <= MaxTrials and ratio >= 1.01.
+func Geometric(first, last int64, ratio float64) Schedule {
+	if first < 1 || first > last || last > MaxTrials || !(ratio >= 1.01) {
+		panic(fmt.Sprintf("bound: looks from %d to %d by %v: want 1 <= first <= last <= %d and a ratio of at least 1.01",
+			first, last, ratio, int64(MaxTrials)))
+	}
+	var looks []int64
+	for x := float64(last); ; x /= ratio {
+		n := int64(math.Round(x))
+		if n < first {
+			break
+		}
+		if len(looks) == 0 || n < looks[len(looks)-1] {
+			looks = append(looks, n)
+		}
+	}
+	sort.Slice(looks, func(i, j int) bool { return looks[i] < looks[j] })
+	return Schedule{Looks: looks}
+}
+
+// Validate says what is wrong with a schedule, if anything is.
+func (s Schedule) Validate() error {
+	if len(s.Looks) == 0 {
+		return errors.New("a schedule without looks")
+	}
+	last := int64(0)
+	for _, n := range s.Looks {
+		if n <= last || n > MaxTrials {
+			return fmt.Errorf("look at %d draws after one at %d: want ascending numbers up to %d", n, last, int64(MaxTrials))
+		}
+		last = n
+	}
+	return nil
+}
+
+// Level is the part of alpha of each look: the level to use with Lower and
+// Upper. The parts sum to at most alpha in exact arithmetic too.
+func (s Schedule) Level(alpha float64) float64 {
+	const down = 1 - 0x1p-50 // more than the roundings of this line
+	return alpha / float64(len(s.Looks)) * down
+}
+
+// Stage is the number of the look at n draws, from 1; 0 where there is none.
+func (s Schedule) Stage(n int64) int {
+	i := sort.Search(len(s.Looks), func(i int) bool { return s.Looks[i] >= n })
+	if i == len(s.Looks) || s.Looks[i] != n {
+		return 0
+	}
+	return i + 1
+}
+
+// Next is the first look after n draws; ok is false behind the last.
+func (s Schedule) Next(n int64) (look int64, ok bool) {
+	i := sort.Search(len(s.Looks), func(i int) bool { return s.Looks[i] > n })
+	if i == len(s.Looks) {
+		return 0, false
+	}
+	return s.Looks[i], true
+}
+
+// Last is the look at which sampling ends in any case.
+func (s Schedule) Last() int64 { return s.Looks[len(s.Looks)-1] }
