@@ -89,8 +89,11 @@ func Open(spec, split string) (Set, error) {
 }
 
 var openers = map[string]func(dir, split string, opts *options) (*set, error){
-	"builtin": openBuiltin,
-	"cifar10": openCIFAR10,
+	"builtin":  openBuiltin,
+	"cifar10":  openCIFAR10,
+	"idx":      openIDX,
+	"folder":   openFolder,
+	"ham10000": openHAM,
 }
 
 // set is a Set: what the formats share. pixels fills a slice of the image's

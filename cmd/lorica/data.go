@@ -12,7 +12,7 @@ import (
 
 func newData() *cobra.Command {
 	var split string
-	var asJSON bool
+	var asJSON, verify bool
 	c := &cobra.Command{
 		Use:   "data SPEC",
 		Short: "Show what is in a data set, with class counts",
@@ -38,6 +38,17 @@ side, centre crop), ham10000:DIR?task=malignancy (docs/data.md has all).`,
 			for _, w := range set.Warnings() {
 				fmt.Fprintln(c.ErrOrStderr(), "warning:", w)
 			}
+			if verify {
+				var pixels []byte
+				for i := range set.Len() {
+					if err := c.Context().Err(); err != nil {
+						return err
+					}
+					if pixels, err = set.Pixels(i, pixels); err != nil {
+						return err
+					}
+				}
+			}
 			info := describe(set)
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(info)
@@ -46,6 +57,7 @@ side, centre crop), ham10000:DIR?task=malignancy (docs/data.md has all).`,
 		},
 	}
 	c.Flags().StringVar(&split, "split", "", "train, val or test (default: test, or all where the data is not divided)")
+	c.Flags().BoolVar(&verify, "verify", false, "decode every image, to find the one that is corrupt")
 	c.Flags().BoolVar(&asJSON, "json", false, "print for programs")
 	return c
 }
