@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// store is what a run keeps on the server.
+type store struct {
+	chunks jetstream.Stream
+	runs   jetstream.KeyValue
+	models jetstream.ObjectStore
+}
+
+// openStore finds the stream and the buckets, or makes them. They are shared
+// by all runs and stay; what is in them is small and belongs to open runs.
+func openStore(ctx context.Context, js jetstream.JetStream, opt Options, timing Timing) (*store, error) {
+	storage := jetstream.FileStorage
+	if opt.Memory {
+		storage = jetstream.MemoryStorage
+	}
+	var st store
+	make := func(replicas int) (err error) {
+		if st.chunks, err = js.Stream(ctx, streamChunks); errors.Is(err, jetstream.ErrStreamNotFound) {
+			st.chunks, err = js.CreateStream(ctx, jetstream.StreamConfig{
+				Name: streamChunks, Description: "lorica: chunks to be sampled", Subjects: []string{chunkSubject("*")},
+				Retention: jetstream.WorkQueuePolicy, Storage: storage, Replicas: replicas,
+				MaxMsgSize: maxChunkMsg, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute, MaxAge: 30 * 24 * time.Hour,
+			})
+		}
+		if err != nil {
+			return err
+		}
+		if st.runs, err = js.KeyValue(ctx, bucketRuns); errors.Is(err, jetstream.ErrBucketNotFound) {
+			st.runs, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+				Bucket: bucketRuns, Description: "lorica: open runs", Storage: storage, Replicas: replicas,
+				TTL: max(30*time.Second, 10*timing.Beat), MaxValueSize: maxRequest,
+			})
+		}
+		if err != nil {
+			return err
+		}
+		if st.models, err = js.ObjectStore(ctx, bucketModels); errors.Is(err, jetstream.ErrBucketNotFound) {
+			st.models, err = js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+				Bucket: bucketModels, Description: "lorica: models of open runs, by sha256", Storage: storage, Replicas: replicas,
+			})
+		}
+		return err
+	}
+	replicas := opt.Replicas
+	if replicas == 0 {
+		replicas = 3
+	}
+	give := time.Now().Add(timing.Patience)
+	for {
+		err := make(replicas)
+		var api *jetstream.APIError
+		errors.As(err, &api)
+		switch {
+		case err == nil:
+			return &st, nil
+		case api != nil && opt.Replicas == 0 && replicas > 1 && (api.ErrorCode == codeNotClustered || api.ErrorCode == codeNoPeers):
+			replicas = 1
+			continue
+		case ctx.Err() != nil || time.Now().After(give) || errors.Is(err, jetstream.ErrJetStreamNotEnabled),
+			api != nil && api.Code < 500:
+			return nil, fmt.Errorf("preparing the servers' streams and buckets: %w", err)
+		}
+		select { // a cluster that is still choosing its leader answers soon
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// The server's words for "one server only" and "not so many servers".
+const (
+	codeNotClustered jetstream.ErrorCode = 10074
+	codeNoPeers      jetstream.ErrorCode = 10005
+)
+
+func (st *store) spec(ctx context.Context, name string) (Spec, error) {
+	var s Spec
+	entry, err := st.runs.Get(ctx, specKey(name))
+	if err != nil {
+		return s, err
+	}
+	if err := decode(entry.Value(), maxRequest, &s); err != nil {
+		return s, fmt.Errorf("run %s in the store: %w", name, err)
+	}
+	return s, s.Validate()
+}
+
+func (st *store) putSpec(ctx context.Context, s Spec) error {
+	_, err := st.runs.Put(ctx, specKey(s.Name), encode(s))
+	return err
+}
+
+func (st *store) putProgress(ctx context.Context, name string, s Stats) error {
+	_, err := st.runs.Put(ctx, progressKey(name), encode(s))
+	return err
+}
+
+// putModel stores a model under its hash, unless it is there.
+func (st *store) putModel(ctx context.Context, hash string, model []byte) error {
+	if info, err := st.models.GetInfo(ctx, hash); err == nil && info.Size == uint64(len(model)) {
+		return nil
+	} else if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
+	}
+	_, err := st.models.Put(ctx, jetstream.ObjectMeta{Name: hash}, bytes.NewReader(model))
+	return err
+}
+
+// getModel fetches a run's model and verifies it.
+func getModel(ctx context.Context, models jetstream.ObjectStore, s Spec) ([]byte, error) {
+	object, err := models.Get(ctx, s.Model)
+	if err != nil {
+		return nil, err
+	}
+	defer object.Close()
+	data, err := io.ReadAll(io.LimitReader(object, s.ModelBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	if got := hex.EncodeToString(sum[:]); got != s.Model {
+		return nil, fmt.Errorf("the stored model has sha256 %.12s and %d bytes, the run's %.12s and %d", got, len(data), s.Model, s.ModelBytes)
+	}
+	return data, nil
+}
+
+// drop removes a run's chunks and their consumer; both may be gone already.
+func (st *store) drop(ctx context.Context, run string) {
+	_ = st.chunks.DeleteConsumer(ctx, run)
+	_ = st.chunks.Purge(ctx, jetstream.WithPurgeSubject(chunkSubject(run)))
+}
+
+// close removes what a run left, and its model where no other run needs it.
+func (st *store) close(ctx context.Context, s Spec) error {
+	st.drop(ctx, s.Run)
+	err := errors.Join(st.runs.Delete(ctx, specKey(s.Name)), st.runs.Delete(ctx, progressKey(s.Name)))
+	others, listErr := runs(ctx, st.runs)
+	if listErr != nil {
+		return errors.Join(err, listErr)
+	}
+	for _, o := range others {
+		if o.Spec.Model == s.Model {
+			return err
+		}
+	}
+	return errors.Join(err, st.models.Delete(ctx, s.Model))
+}
