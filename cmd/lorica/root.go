@@ -64,8 +64,9 @@ func newRoot() *cobra.Command {
 		return usagef("%w (see %s --help)", err, c.CommandPath())
 	})
 	root.AddCommand(
-		newDemo(),
 		newCertify(),
+		newCost(),
+		newDemo(),
 		newEvaluate(),
 		newData(),
 		newMerge(),
