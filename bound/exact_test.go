@@ -160,6 +160,38 @@ func TestRootsRandom(t *testing.T) {
 	}
 }
 
+// The error that logTail states is one that it keeps.
+func TestLogTailError(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	worst, most := 0.0, 0
+	for range 400 {
+		n := 2 + int64(math.Exp(rng.Float64()*math.Log(1e8)))
+		k := 1 + rng.Int64N(n-1)
+		if rng.IntN(2) == 0 {
+			k = 1 + int64(float64(n-2)*math.Pow(rng.Float64(), 8))
+		}
+		if v := float64(k) * float64(n-k) / float64(n); v > 1e5 {
+			continue
+		}
+		u, _, _ := newton(k, n, math.Log(0.5)-27*rng.Float64())
+		h, _, err := logTail(k, n, u)
+		x, y := expit(u)
+		tail := new(big.Float).Sub(bf(1), exactTail(n-k+1, n, y))
+		if x <= 0.5 {
+			tail = exactTail(k, n, x)
+		}
+		f, _ := tail.Float64()
+		off := math.Abs(h-math.Log(f)) / err
+		worst = math.Max(worst, off)
+		if off > 1 {
+			t.Errorf("k=%d n=%d x=%v: log tail is off by %g of its bound %g", k, n, x, off, err)
+		}
+		_, steps := fraction(k, n, x, y)
+		most = max(most, steps)
+	}
+	t.Logf("largest error: %.2f of its bound; at most %d steps of the fraction", worst, most)
+}
+
 func TestStirlingTable(t *testing.T) {
 	f := 1.0
 	for n := 1; n < 30; n++ {

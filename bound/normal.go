@@ -50,15 +50,10 @@ func quantile(p float64) float64 {
 	if p > 0.5 {
 		return -quantile(1 - p) // exact: 1-p does not round for p in [1/2, 1]
 	}
-	// Abramowitz and Stegun 26.2.23, within 4.5e-4; then Halley steps on
-	// log Phi, each cubing the error.
-	t := math.Sqrt(-2 * math.Log(p))
-	z := -t + (2.515517+t*(0.802853+t*0.010328))/(1+t*(1.432788+t*(0.189269+t*0.001308)))
-	for range 3 {
-		phi := 0.5 * math.Erfc(-z/math.Sqrt2)
-		e := (phi - p) / p
-		// (Phi-p)/density. The density from phi's own size: no underflow above 1e-300.
-		step := e * p * math.Sqrt(2*math.Pi) * math.Exp(z*z/2)
+	z := roughQuantile(p)
+	for range 3 { // Halley's method, each step cubing the error
+		step := 0.5*math.Erfc(-z/math.Sqrt2) - p
+		step *= math.Sqrt(2*math.Pi) * math.Exp(z*z/2) // over the density
 		step /= 1 + z*step/2
 		z -= step
 		if math.Abs(step) <= 1e-9*math.Abs(z) { // what is left is its cube
@@ -66,4 +61,10 @@ func quantile(p float64) float64 {
 		}
 	}
 	return z
+}
+
+// roughQuantile is within 4.5e-4 for p <= 1/2 (Abramowitz and Stegun 26.2.23).
+func roughQuantile(p float64) float64 {
+	t := math.Sqrt(-2 * math.Log(p))
+	return -t + (2.515517+t*(0.802853+t*0.010328))/(1+t*(1.432788+t*(0.189269+t*0.001308)))
 }
