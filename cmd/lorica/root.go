@@ -68,6 +68,7 @@ func newRoot() *cobra.Command {
 		newCost(),
 		newDemo(),
 		newEvaluate(),
+		newReport(),
 		newData(),
 		newMerge(),
 		newVersion(),
