@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"lorica/certify"
 	"lorica/cost"
@@ -105,10 +106,7 @@ func runName(path string) string {
 			base = filepath.Base(abs)
 		}
 	}
-	if ext := filepath.Ext(base); ext == ".jsonl" {
-		base = base[:len(base)-len(ext)]
-	}
-	return base
+	return strings.TrimSuffix(strings.TrimSuffix(base, ".gz"), ".jsonl")
 }
 
 func readSaved(path string) (m saved, err error) {
