@@ -71,7 +71,7 @@ func Open(spec, split string) (Set, error) {
 	}
 	open, ok := openers[kind]
 	if !ok {
-		return nil, fmt.Errorf("unknown data set %q: one of\n%s", spec, Specs)
+		return nil, fmt.Errorf("unknown data set %q: write builtin, cifar10:DIR, idx:DIR, folder:DIR or ham10000:DIR", spec)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
