@@ -10,8 +10,9 @@ import (
 
 //go:generate go run ./internal/genbuiltin -cifar $CIFAR10
 
-// builtinFile holds records of the CIFAR-10 test set in its own binary format:
-// in test order the first 20 cats and the first 9 of every other class.
+// builtinFile holds records of the CIFAR-10 test set in its own binary format,
+// in test order: of every 4th cat the first 20, and of every 20th image the
+// first 9 of each other class.
 //
 //go:embed builtin.bin.gz
 var builtinFile []byte
