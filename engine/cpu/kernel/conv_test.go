@@ -155,7 +155,7 @@ func randomEpilogue(r *rand.Rand) Epilogue {
 
 func TestConvRandomShapes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 400 {
+	for range 200 {
 		s := randomConv(r)
 		ep := randomEpilogue(r)
 		for _, l := range levels() {

@@ -9,12 +9,16 @@ const lanes = 64
 
 // Sum is the sum of x in a fixed order (64 interleaved partial sums, folded in
 // halves), the same on every machine. The sum of nothing is 0.
-func Sum(x []float32) float32 {
+func Sum(x []float32) float32 { return sumAt(best, x) }
+
+func sumAt(l Level, x []float32) float32 {
 	var acc [lanes]float32
 	n := len(x) / lanes * lanes
-	for i := 0; i < n; i += lanes {
-		for j, v := range x[i : i+lanes] {
-			acc[j] += v
+	if n > 0 && !sumBlocks(l, &acc, &x[0], n/lanes) {
+		for i := 0; i < n; i += lanes {
+			for j, v := range x[i : i+lanes] {
+				acc[j] += v
+			}
 		}
 	}
 	for j, v := range x[n:] {
@@ -49,12 +53,30 @@ func MinOf(x []float32) float32 {
 }
 
 // SumRows adds the rows of a row-major matrix to dst: dst[j] += sum over i of
-// x[i*ld+j], in order of i.
-func SumRows(dst, x []float32, rows, ld int) {
-	for i := range rows {
-		row := x[i*ld:][:len(dst)]
-		for j := range dst {
-			dst[j] += row[j]
+// x[i*ld+j]. Row i goes to one of four partial sums, i%4, which are added in
+// pairs: the same order on every machine.
+func SumRows(dst, x []float32, rows, ld int) { sumRowsAt(best, dst, x, rows, ld) }
+
+func sumRowsAt(l Level, dst, x []float32, rows, ld int) {
+	if rows <= 0 || len(dst) == 0 {
+		return
+	}
+	_ = x[(rows-1)*ld+len(dst)-1]
+	for j := 0; j < len(dst); j += unit {
+		var acc [lanes]float32
+		n := min(unit, len(dst)-j)
+		i := 0
+		if n == unit && sumRowBlocks(l, &acc, &x[j], ld, rows) {
+			i = rows / 4 * 4
+		}
+		for ; i < rows; i++ {
+			part := acc[i%4*unit:][:n]
+			for k, v := range x[i*ld+j:][:n] {
+				part[k] += v
+			}
+		}
+		for k := range n {
+			dst[j+k] += (acc[k] + acc[2*unit+k]) + (acc[unit+k] + acc[3*unit+k])
 		}
 	}
 }

@@ -9,120 +9,105 @@ import "math"
 // NaN: Max and Min return NaN where an operand is NaN; comparisons with NaN
 // are false except NotEqual. Relu(NaN) is NaN.
 
-// Add is dst = a + b.
-func Add(dst, a, b []float32) {
+func addGo(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] + b[i]
 	}
 }
 
-// Sub is dst = a - b.
-func Sub(dst, a, b []float32) {
+func subGo(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] - b[i]
 	}
 }
 
-// Mul is dst = a * b.
-func Mul(dst, a, b []float32) {
+func mulGo(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] * b[i]
 	}
 }
 
-// Div is dst = a / b.
-func Div(dst, a, b []float32) {
+func divGo(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] / b[i]
 	}
 }
 
-// Max is dst = max(a, b).
-func Max(dst, a, b []float32) {
+func maxGo(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = max(a[i], b[i])
 	}
 }
 
-// Min is dst = min(a, b).
-func Min(dst, a, b []float32) {
+func minGo(dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]
 	for i := range dst {
 		dst[i] = min(a[i], b[i])
 	}
 }
 
-// AddScalar is dst = a + s.
-func AddScalar(dst, a []float32, s float32) {
+func addScalarGo(dst, a []float32, s float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] + s
 	}
 }
 
-// SubScalar is dst = a - s.
-func SubScalar(dst, a []float32, s float32) {
+func subScalarGo(dst, a []float32, s float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] - s
 	}
 }
 
-// ScalarSub is dst = s - a.
-func ScalarSub(dst, a []float32, s float32) {
+func scalarSubGo(dst, a []float32, s float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = s - a[i]
 	}
 }
 
-// MulScalar is dst = a * s.
-func MulScalar(dst, a []float32, s float32) {
+func mulScalarGo(dst, a []float32, s float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] * s
 	}
 }
 
-// DivScalar is dst = a / s.
-func DivScalar(dst, a []float32, s float32) {
+func divScalarGo(dst, a []float32, s float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i] / s
 	}
 }
 
-// ScalarDiv is dst = s / a.
-func ScalarDiv(dst, a []float32, s float32) {
+func scalarDivGo(dst, a []float32, s float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = s / a[i]
 	}
 }
 
-// MaxScalar is dst = max(a, s).
-func MaxScalar(dst, a []float32, s float32) {
+func maxScalarGo(dst, a []float32, s float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = max(a[i], s)
 	}
 }
 
-// MinScalar is dst = min(a, s).
-func MinScalar(dst, a []float32, s float32) {
+func minScalarGo(dst, a []float32, s float32) {
 	a = a[:len(dst)]
 	for i := range dst {
 		dst[i] = min(a[i], s)
 	}
 }
 
-// MulAdd is dst = a*b + c, rounded once or twice.
-func MulAdd(dst, a, b, c []float32) {
+func mulAddGo(dst, a, b, c []float32) {
 	a, b, c = a[:len(dst)], b[:len(dst)], c[:len(dst)]
 	for i := range dst {
 		dst[i] = a[i]*b[i] + c[i]
@@ -137,24 +122,21 @@ func Axpy(dst, x []float32, s float32) {
 	}
 }
 
-// Neg is dst = -x.
-func Neg(dst, x []float32) {
+func negGo(dst, x []float32) {
 	x = x[:len(dst)]
 	for i := range dst {
 		dst[i] = -x[i]
 	}
 }
 
-// Abs is dst = |x|.
-func Abs(dst, x []float32) {
+func absGo(dst, x []float32) {
 	x = x[:len(dst)]
 	for i := range dst {
 		dst[i] = math.Float32frombits(math.Float32bits(x[i]) &^ (1 << 31))
 	}
 }
 
-// Relu is dst = max(x, 0).
-func Relu(dst, x []float32) {
+func reluGo(dst, x []float32) {
 	x = x[:len(dst)]
 	for i := range dst {
 		dst[i] = max(x[i], 0)
