@@ -14,7 +14,8 @@ import (
 
 // Lowering says how a classifier is written into a graph for inference.
 type Lowering struct {
-	// DType is the type of weights and activations: Float32 or BFloat16. The
+	// DType is the type of weights and activations: Float32 (also the zero
+	// value) or BFloat16. The
 	// normalisation, the mean before the logits and the logits are float32.
 	DType dtypes.DType
 	// ChannelsLast lays activations out N, H, W, C (what GPUs like in bfloat16).
@@ -35,6 +36,9 @@ type lowerer struct {
 // lower appends the net to the graph of x (images, N x C x H x W, float32) and
 // returns the logits, N x K, float32. It panics where GoMLX does.
 func (n *Net) lower(ctx *context.Context, w Weights, x *graph.Node, how Lowering) *graph.Node {
+	if how.DType == dtypes.InvalidDType {
+		how.DType = dtypes.Float32
+	}
 	net, w := n.Fold(w)
 	lo := &lowerer{Lowering: how, ctx: ctx, net: net, w: w}
 	values := make([]*graph.Node, len(net.Layers))

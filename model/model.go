@@ -47,6 +47,8 @@ type Model struct {
 	// Net and Weights are nil where the model is an ONNX graph beyond them.
 	Net     *Net
 	Weights Weights
+	// State is what training saved beside the weights (optimiser and the like).
+	State Weights
 
 	general *generalOnnx
 }

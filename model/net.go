@@ -26,7 +26,11 @@ const (
 
 // Shape is the shape of one example's value: channels, height and width, or
 // (with H and W zero) a plain vector of C values.
-type Shape struct{ C, H, W int }
+type Shape struct {
+	C int `json:"channels"`
+	H int `json:"height"`
+	W int `json:"width"`
+}
 
 // Size is the number of values.
 func (s Shape) Size() int { return s.C * max(s.H, 1) * max(s.W, 1) }
