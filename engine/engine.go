@@ -19,7 +19,8 @@ import (
 	"strings"
 
 	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/simplego"
+
+	"lorica/engine/cpu"
 )
 
 // Config is what an engine is opened with. The zero value is usable.
@@ -61,14 +62,7 @@ func Open(spec string, c Config) (*Engine, error) {
 }
 
 func openCPU() (*Engine, error) {
-	if slices.Contains(backends.List(), "cpu") {
-		b, err := backends.NewWithConfig("cpu")
-		if err != nil {
-			return nil, fmt.Errorf("engine cpu: %w", err)
-		}
-		return &Engine{spec: "cpu", host: true, backend: b}, nil
-	}
-	b, err := simplego.New("")
+	b, err := cpu.New("")
 	if err != nil {
 		return nil, fmt.Errorf("engine cpu: %w", err)
 	}
