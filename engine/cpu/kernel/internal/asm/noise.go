@@ -31,26 +31,26 @@ func noise(v *vec) {
 	v.label(loop)
 	// Lane 4j+i computes block (lanes/4)i + j, so that interleaving the four
 	// values of a block within 128 bits puts blocks in order.
-	v.op("MOVQ R8, X0")
+	v.op("VMOVD R8, X0")
 	v.op("VPBROADCASTD X0, %s", v.r(8))
 	v.o("VPADDD", "laneOrder"+isa+"<>(SB)", 8, 0)
 	v.o("VPSRLQ", "$32", 0, 4)
 	for i, name := range []string{"index+24", "example+20", "phase+16"} {
 		v.op("MOVL %s(FP), AX", name)
-		v.op("MOVQ AX, X%d", 1+i)
+		v.op("VMOVD AX, X%d", 1+i)
 		v.op("VPBROADCASTD X%d, %s", 1+i, v.r(1+i))
 		v.o("VMOVAPS", 1+i, 5+i)
 	}
 	v.op("MOVQ seed+8(FP), R9")
 	v.op("MOVQ R9, R10")
 	v.op("SHRQ $32, R10")
+	v.op("VMOVD R9, X10")
+	v.op("VMOVD R10, X11")
+	v.op("VPBROADCASTD X10, %s", v.r(10))
+	v.op("VPBROADCASTD X11, %s", v.r(11))
 	v.setBits(0xD2511F53, 8)
 	v.setBits(0xCD9E8D57, 9)
 	for round := range 10 {
-		v.op("MOVQ R9, X10")
-		v.op("MOVQ R10, X11")
-		v.op("VPBROADCASTD X10, %s", v.r(10))
-		v.op("VPBROADCASTD X11, %s", v.r(11))
 		for h := 0; h < 8; h += 4 {
 			// c0..c3 in h..h+3; products in 12, 13; the old c1 and c3 go into the new c0, c2.
 			v.o("VPMULUDQ", 8, h, 12)
@@ -70,8 +70,8 @@ func noise(v *vec) {
 			v.o("VMOVAPS", 12, h+3)
 		}
 		if round < 9 {
-			v.op("ADDL $0x9E3779B9, R9")
-			v.op("ADDL $0xBB67AE85, R10")
+			v.kbits("VPADDD", 0x9E3779B9, 10, 10)
+			v.kbits("VPADDD", 0xBB67AE85, 11, 11)
 		}
 	}
 	// Bring the odd counters' words beside the even ones'.
