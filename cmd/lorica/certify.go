@@ -22,6 +22,7 @@ import (
 type certifyFlags struct {
 	question
 	smooth.Config
+	adaptive
 	at                      place
 	model, data, split, out string
 	skip, max               int
@@ -47,11 +48,22 @@ COST is a .csv or .json matrix or an expression such as 'cat->*' or '3->2:1,5:10
 The run folder gets counts.jsonl (all that was drawn: 'lorica evaluate' answers
 any other question from it), certificates.jsonl and metrics.json. A run that was
 interrupted goes on where it stopped when the same command is given again, and
-ends with the same file, bit for bit.`,
+ends with the same file, bit for bit.
+
+With --decide EPS an example is drawn in growing stages until each claim about it
+is proved at EPS or not worth more draws, --n at most: the same answers from a
+thirtieth of the draws. The proofs hold at the same alpha, because all stages
+share it. --radius-tolerance T does the same for whole curves.`,
 		Example: `  lorica certify --model builtin:margin-cs --data builtin --cost 'cat->*' --sigma 0.5 --n 1000 --out run
-  lorica certify --model m.onnx --data cifar10:DIR --cost costs.csv --sigma 0.25 --skip 20 --out run`,
+  lorica certify --model m.onnx --data cifar10:DIR --cost costs.csv --sigma 0.25 --skip 20 --out run
+  lorica certify --model m.onnx --data cifar10:DIR --cost 'cat->*' --decide 0.25,0.5 --out run`,
 		Args: usageArgs(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return certifyRun(c, f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.decide != "" && !c.Flags().Changed("eps") {
+				f.Eps = f.decide // what was decided is what is asked
+			}
+			return certifyRun(c, f)
+		},
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.model, "model", "", "`model` to certify: ONNX, checkpoint or builtin:NAME")
@@ -61,7 +73,8 @@ ends with the same file, bit for bit.`,
 	f.question.register(fl)
 	fl.Float64Var(&f.Sigma, "sigma", f.Sigma, "noise level, in units of pixels in [0,1]")
 	fl.Int64Var(&f.N0, "n0", f.N0, "draws that choose the class")
-	fl.Int64Var(&f.N, "n", f.N, "draws that bound its probability")
+	fl.Int64Var(&f.N, "n", f.N, "draws that bound its probability, or the most of them")
+	f.adaptive.register(fl)
 	fl.Uint64Var(&f.Seed, "seed", f.Seed, "seed of all draws")
 	fl.IntVar(&f.Chunk, "chunk", f.Chunk, "draws in one unit of work; changes no count")
 	fl.IntVar(&f.skip, "skip", 1, "take every `K`-th example")
@@ -110,6 +123,7 @@ type certification struct {
 	params certify.Params
 	plan   []int
 	header counts.Header
+	rule   smooth.Rule // nil: all draws for every example
 }
 
 func (r *certification) path(name string) string { return filepath.Join(r.out, name) }
@@ -140,6 +154,9 @@ func prepare(c *cobra.Command, f certifyFlags) (*certification, error) {
 		Data:  r.set.Identity(), Split: r.set.Split(),
 	}
 	if r.params, _, err = f.question.parse(r.header); err != nil {
+		return nil, err
+	}
+	if r.rule, err = f.adaptive.rule(&r.params, f.Count, &r.header); err != nil {
 		return nil, err
 	}
 	pick := smooth.Selection{Skip: f.skip, Max: f.max, Indices: f.indices}
@@ -179,7 +196,7 @@ func (r *certification) sample(c *cobra.Command) (err error) {
 	m := newMeter(c.ErrOrStderr(), "samples")
 	var last smooth.Progress
 	err = smooth.Run(c.Context(), smooth.Task{
-		Sampler: d, Source: r.set, Examples: todo, Config: r.Config, Emit: w.Append,
+		Sampler: d, Source: r.set, Examples: todo, Config: r.Config, Rule: r.rule, Emit: w.Append,
 		Watch: func(p smooth.Progress) {
 			last = p
 			m.show(p.Draws, p.OfDraws, fmt.Sprintf("%d/%d examples", p.Examples, p.OfExamples))

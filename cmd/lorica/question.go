@@ -43,7 +43,7 @@ func (q question) parse(head counts.Header) (certify.Params, metrics.Options, er
 	if sampled != nil {
 		p.Schedule = &sampled.Schedule
 	}
-	if opt.Eps, err = parseEps(q.Eps); err != nil {
+	if opt.Eps, err = parseEps("--eps", q.Eps); err != nil {
 		return p, opt, err
 	}
 	if p.Procedure, err = certify.ParseProcedure(q.Procedure); err != nil {
@@ -69,12 +69,12 @@ func (q question) parse(head counts.Header) (certify.Params, metrics.Options, er
 }
 
 // parseEps reads a list of radii such as 0.25,0.5.
-func parseEps(s string) ([]float64, error) {
+func parseEps(flag, s string) ([]float64, error) {
 	var eps []float64
 	for part := range strings.SplitSeq(s, ",") {
 		e, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || !(e >= 0) || e > 1e300 {
-			return nil, usagef("--eps %q: want numbers, 0 or above, separated by commas", s)
+			return nil, usagef("%s %q: want numbers, 0 or above, separated by commas", flag, s)
 		}
 		eps = append(eps, e)
 	}
