@@ -106,6 +106,9 @@ func lowerGroup(g *group, inputs []*node, unit int) (*code, error) {
 		c.instrs = append(c.instrs, ins)
 		c.result = ins.dst
 	}
+	if len(g.members) == 0 { // a reduction of an operand as it is
+		c.loads[0].spread = true
+	}
 	if next > maxOperands {
 		return nil, errors.Errorf("a group of %d values is too large", next)
 	}

@@ -154,3 +154,22 @@ func denseStrides(dims []int) []int {
 	}
 	return s
 }
+
+// box copies without the help of other threads.
+func (m *mover) box(dst, src unsafe.Pointer) {
+	k := len(m.dims) - 1
+	outer := 1
+	for _, d := range m.dims[:k] {
+		outer *= d
+	}
+	for row := range outer {
+		d, s, rest := 0, 0, row
+		for i := k - 1; i >= 0; i-- {
+			x := rest % m.dims[i]
+			rest /= m.dims[i]
+			d += x * m.dst[i]
+			s += x * m.src[i]
+		}
+		m.row(unsafe.Add(dst, d*m.elem), unsafe.Add(src, s*m.elem), m.dims[k])
+	}
+}
