@@ -38,9 +38,29 @@ type device struct {
 	engine *engine.Engine
 }
 
+// openEngine opens an engine with what this machine's environment says.
+func openEngine(spec string) (*engine.Engine, error) {
+	if strings.HasPrefix(spec, "xla:") {
+		if err := prepareXLA(); err != nil {
+			return nil, err
+		}
+	}
+	return engine.Open(spec, engine.Config{PluginDirs: pluginDirs()})
+}
+
+// prepareXLA sets what XLA's plugins read from the environment when they load,
+// where the user has not.
+func prepareXLA() error {
+	// go-xla's check of CUDA's libraries warns about pip's folders, which work.
+	if os.Getenv("GOPJRT_CUDA_CHECKS") == "" {
+		return os.Setenv("GOPJRT_CUDA_CHECKS", "0")
+	}
+	return nil
+}
+
 // openDevice compiles a model where p says.
 func openDevice(p place, m *model.Model, sigma float64) (*device, error) {
-	e, err := engine.Open(p.engine, engine.Config{PluginDirs: pluginDirs()})
+	e, err := openEngine(p.engine)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +79,7 @@ func (d *device) close() error {
 // pluginDirs are the folders where users have PJRT plugins: the library paths,
 // and Python's packages, where pip puts JAX's.
 func pluginDirs() []string {
-	dirs := filepath.SplitList(os.Getenv("PJRT_PLUGIN_PATH"))
+	dirs := filepath.SplitList(os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"))
 	dirs = append(dirs, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...)
 	roots := []string{os.Getenv("VIRTUAL_ENV"), os.Getenv("CONDA_PREFIX"), "/usr/local", "/usr"}
 	if home, err := os.UserHomeDir(); err == nil {

@@ -71,6 +71,9 @@ func newRoot() *cobra.Command {
 		newReport(),
 		newData(),
 		newMerge(),
+		newExport(),
+		newBench(),
+		newEngines(),
 		newVersion(),
 	)
 	return root
