@@ -54,7 +54,7 @@ func farRoot(k, n int64, tail float64) (x, y float64) {
 func newton(k, n int64, target float64) (u, slope, slack float64) {
 	a, b := float64(k), float64(n-k+1)
 	u = start(a, b, target)
-	for range 60 { // 7 were the most in a million random cases
+	for range 60 { // 7 were the most in 300,000 random cases
 		h, s, e := logTail(k, n, u)
 		diff := h - target
 		slope, slack = s, e

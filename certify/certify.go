@@ -26,9 +26,10 @@
 //	P(f(x+d+N) = k) <= Phi(Phi^-1(q*_k) + e/sigma)
 //
 // so while e < r*_k = sigma/2 (Phi^-1(p*) - Phi^-1(q*_k)) the class c beats k
-// and g(x+d) != k. This needs neither c = y nor that c is the true arg max: if
-// it is not, some r*_k is negative, and claims about k >= 0 fail only with the
-// bounds below.
+// and g(x+d) != k. This needs neither c = y nor that c is the true arg max:
+// where k beats c, r*_k is negative, and a claim about k is just false. So a
+// radius is true if it is at most r*_k, whatever the selection chose; what is
+// left is to bound r*_k from below.
 //
 // Pair (procedure joint). p is the lower Clopper-Pearson bound of p* and u_j
 // the upper bound of q*_j, each at level alpha/2. With probability at least
