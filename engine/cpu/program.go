@@ -33,6 +33,8 @@ func init() {
 	passes = []pass{
 		{"prune", prune},
 		{"fold constants", foldConstants},
+		{"lay out axes", layoutAxes},
+		{"fuse convolutions", fuseConvolutions},
 		{"fuse", fuse},
 	}
 }
