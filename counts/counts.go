@@ -101,8 +101,8 @@ func (h *Header) Validate() error {
 // Validate says what is wrong with a record under a header, if anything is.
 func (r *Record) Validate(h *Header) error {
 	switch {
-	case r.Index < 0 || r.Index > maxIndex:
-		return fmt.Errorf("index %d is not between 0 and %d", r.Index, maxIndex)
+	case r.Index < 0 || int64(r.Index) > maxIndex:
+		return fmt.Errorf("index %d is not between 0 and %d", r.Index, int64(maxIndex))
 	case r.Label < 0 || r.Label >= h.Classes:
 		return fmt.Errorf("label %d is not one of %d classes", r.Label, h.Classes)
 	case r.N < 1 || r.N > maxDraws:

@@ -42,6 +42,11 @@ func (e *LineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 // Unwrap gives the fault without its place.
 func (e *LineError) Unwrap() error { return e.Err }
 
+// ErrNoHeader is what [Open] returns wrapped for a file that is empty or ends
+// within its first line: a run that was killed as it began. [Resume] begins
+// such a file anew where it can tell that nothing is lost.
+var ErrNoHeader = errors.New("no whole header")
+
 // Open opens a counts file, plain or gzipped (told by its content, not its
 // name), and reads its header.
 func Open(path string) (*Reader, error) {
@@ -70,13 +75,13 @@ func Decode(in io.Reader, name string) (*Reader, error) {
 	}
 	line, whole, err := r.readLine()
 	if err == io.EOF {
-		return nil, r.fault(errors.New("empty: a counts file begins with a header"))
+		return nil, r.fault(fmt.Errorf("%w: the file is empty", ErrNoHeader))
 	} else if err != nil {
 		return nil, err
 	}
 	if err := r.header.UnmarshalJSON(line); err != nil {
 		if !whole {
-			err = fmt.Errorf("the header is cut: %w", err)
+			err = fmt.Errorf("%w: %w", ErrNoHeader, err)
 		}
 		return nil, r.fault(err)
 	}

@@ -31,9 +31,9 @@ func scanRecord(line []byte, h *Header, rec *Record) bool {
 		s.expect(':')
 		switch string(name) {
 		case "index":
-			field, rec.Index = index, int(s.number())
+			field, rec.Index = index, s.int()
 		case "label":
-			field, rec.Label = label, int(s.number())
+			field, rec.Label = label, s.int()
 		case "select":
 			field = sel
 			s.counts(rec.Select)
@@ -128,6 +128,13 @@ func (s *scanner) number() int64 {
 		s.bad = true
 	}
 	return v
+}
+
+// int is number where an int may have 32 bits.
+func (s *scanner) int() int {
+	v := s.number()
+	s.bad = s.bad || int64(int(v)) != v
+	return int(v)
 }
 
 // counts reads {"class": count} into a slice of zeros.

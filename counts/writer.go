@@ -47,7 +47,7 @@ func Resume(path string, header Header) (*Writer, *Indices, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("header: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	f, err := openLocked(path, os.O_CREATE)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,10 +59,35 @@ func Resume(path string, header Header) (*Writer, *Indices, error) {
 	return w, w.seen.clone(), nil
 }
 
-func (w *Writer) resume(headerLine []byte) error {
-	if err := lock(w.f); err != nil {
-		return fmt.Errorf("%s: another lorica is writing this file (%w)", w.path, err)
+// openLocked opens a file for appending and locks it. Between the two another
+// process may have put a sorted file in its place; records appended to the old
+// one would be lost, so the lock must be on the file that the path names.
+func openLocked(path string, flag int) (*os.File, error) {
+	for range 10 {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|flag, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		if err := lock(f); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("%s: another lorica is writing this file (%w)", path, err)
+		}
+		have, err := f.Stat()
+		if err == nil {
+			var named os.FileInfo
+			if named, err = os.Stat(path); err == nil && os.SameFile(have, named) {
+				return f, nil
+			}
+		}
+		f.Close()
+		if err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
 	}
+	return nil, fmt.Errorf("%s: another lorica keeps replacing this file", path)
+}
+
+func (w *Writer) resume(headerLine []byte) error {
 	begun, err := w.beginsWith(headerLine)
 	if err != nil {
 		return err

@@ -192,6 +192,9 @@ func TestOneWriterAFile(t *testing.T) {
 	if _, _, err := Resume(path, h); err == nil || !strings.Contains(err.Error(), "another lorica is writing") {
 		t.Errorf("second writer: %v", err)
 	}
+	if err := Sort(path); err == nil || !strings.Contains(err.Error(), "another lorica is writing") {
+		t.Errorf("sorting below a writer: %v", err)
+	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -199,6 +202,29 @@ func TestOneWriterAFile(t *testing.T) {
 		t.Fatalf("after Close: %v", err)
 	}
 	w.Close()
+}
+
+// TestResumeLocksTheFileThatIsNamed: a file that was replaced after it was
+// opened must not swallow records.
+func TestResumeLocksTheFileThatIsNamed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "counts.jsonl")
+	h := parseHeader(t, testHeader)
+	writeFile(t, path, h, 2, 1)
+	old, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	if err := Sort(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock(old); err != nil { // what a late second process may hold
+		t.Fatal(err)
+	}
+	writeFile(t, path, h, 3)
+	if _, records, _, err := ReadAll(path); err != nil || len(records) != 3 {
+		t.Errorf("%d records, %v", len(records), err)
+	}
 }
 
 // TestKill kills a real process while it appends and resumes its file.
@@ -266,8 +292,8 @@ func TestKill(t *testing.T) {
 
 func TestIndices(t *testing.T) {
 	var s Indices
-	want := []int{0, 1, 63, 64, 1000, 1 << 31}
-	for _, i := range []int{64, 1 << 31, 0, 1000, 63, 1} {
+	want := []int{0, 1, 63, 64, 1000, 1<<31 - 1}
+	for _, i := range []int{64, 1<<31 - 1, 0, 1000, 63, 1} {
 		if !s.add(i) || s.add(i) {
 			t.Errorf("adding %d twice", i)
 		}
@@ -275,7 +301,7 @@ func TestIndices(t *testing.T) {
 	if got := slices.Collect(s.All()); !slices.Equal(got, want) || s.Len() != len(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if s.Has(2) || s.Has(-1) || s.Has(65) || !s.Has(1<<31) {
+	if s.Has(2) || s.Has(-1) || s.Has(65) || !s.Has(1<<31-1) {
 		t.Error("Has disagrees with All")
 	}
 }

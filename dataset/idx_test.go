@@ -83,7 +83,7 @@ func TestBadIDX(t *testing.T) {
 		{"no idx", []byte("hello, this is text"), labels, "not an idx file"},
 		{"swapped", labels, good, "not an idx file"},
 		{"no size", idxFile(nil, 0, 2, 3), labels, "dimension 0 is 0"},
-		{"huge", idxFile(nil, 1<<31, 1<<31, 1<<31), labels, "dimension"},
+		{"huge", idxFile(nil, 1<<30, 1<<30, 1<<30), labels, "dimension"},
 		{"other number", good, idxFile([]byte{7, 7}, 2), "has 1 images"},
 		{"label", good, idxFile([]byte{10}, 1), "label 10 of example 0"},
 	} {

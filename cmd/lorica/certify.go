@@ -214,7 +214,7 @@ func (r *certification) sample(c *cobra.Command) (err error) {
 // left to make, and no engine is needed.
 func (r *certification) complete() (bool, error) {
 	in, err := counts.Open(r.path("counts.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, counts.ErrNoHeader) {
 		return false, nil
 	} else if err != nil {
 		return false, err
