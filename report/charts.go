@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -85,8 +87,7 @@ func band(a axes, s series) []point {
 }
 
 // labelSeries writes each run's name at its own line, where the lines are
-// furthest apart: above a line that falls to the right of the place, above a
-// line that climbs to its left. One run needs no name. More than four names
+// furthest apart, on a side that no line crosses. One run needs no name. More than four names
 // would hide the lines: then the colours of the headline are the key.
 func labelSeries(f *Figure, a axes, all []series) {
 	if len(all) < 2 || len(all) > 4 {
@@ -105,16 +106,31 @@ func labelSeries(f *Figure, a axes, all []series) {
 			best, gap = i, g
 		}
 	}
-	for _, s := range all {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(p, q series) int { return cmp.Compare(q.y[best], p.y[best]) })
+	for i, s := range sorted {
+		name := short(s.name, 26)
 		rising := s.y[n-1] > s.y[0]
 		at := a.at(s.x[best], s.y[best])
-		if rising && at.x > (a.left+a.right)/2 {
-			f.text(runClass("series", s.run), at.x-5, at.y-6, end, short(s.name, 26))
-		} else if rising {
-			f.text(runClass("series", s.run), at.x+7, at.y+12, start, short(s.name, 26))
-		} else {
-			f.text(runClass("series", s.run), at.x+7, at.y-5, start, short(s.name, 26))
+		// The side of the line that is free: right of a falling line lies
+		// above it, right of a climbing one below; the lowest line has the
+		// other side.
+		right, above := !rising, true
+		if i > 0 && i == len(sorted)-1 {
+			right, above = rising, false
 		}
+		if width := 6.4 * float64(len([]rune(name))); right && at.x+7+width > a.right || !right && at.x-7-width < a.left {
+			right, above = !right, !above
+		}
+		p := point{at.x + 7, at.y + 14}
+		if above {
+			p.y = at.y - 6
+		}
+		how := start
+		if !right {
+			p.x, how = at.x-7, end
+		}
+		f.text(runClass("series", s.run), p.x, math.Min(p.y, a.bottom-3), how, name)
 	}
 }
 
@@ -187,7 +203,7 @@ func histogramPanel(name, title string, all []series, xmax float64) *Figure {
 	ymax := 0.05
 	for _, s := range all {
 		for _, v := range s.y[1:] {
-			ymax = math.Max(ymax, v*1.15)
+			ymax = math.Max(ymax, v*1.45) // room for the notes
 		}
 	}
 	f, a := newPanel(name, title, "certified radius", xmax, ymax, "%")

@@ -25,7 +25,7 @@ type tableCell struct {
 }
 
 // hot cells are dark enough to need light text; the script has the same rule.
-const hot = 550
+const hot = 750
 
 func heatStyle(v float64) template.CSS { return template.CSS(fmt.Sprintf("--v:%.3f", v)) }
 
@@ -63,6 +63,9 @@ func costCell(text string, fill float64) tableCell {
 		return tableCell{}
 	}
 	c := tableCell{Text: text, Class: "v", Style: heatStyle(fill)}
+	if fill > 0.6 {
+		c.Class = "v hot"
+	}
 	return c
 }
 

@@ -43,7 +43,7 @@ const nearest = v => data.eps.reduce((best, e, i) => Math.abs(e - v) < Math.abs(
 function heatCell(td, permille) {
   td.style.setProperty('--v', permille < 0 ? 0 : permille / 1000);
   td.textContent = permille < 0 ? '' : Math.ceil(permille / 10);
-  td.classList.toggle('hot', permille > 550);
+  td.classList.toggle('hot', permille > 750);
 }
 
 function move(i) {
@@ -278,7 +278,7 @@ function claims(run, r) {
   if (sensitive(r)) {
     say(r[R.group] > 0 ? `Group: within ${radius(r[R.group])} the answer is never one that costs something.` +
       (r[R.pTop] < 500000 ? ` It need not be ${top}: less than half of the draws are proved to be.` : '')
-      : `Group: no claim. A costly answer is not ruled out at any radius.`);
+      : `Group: no claim. A costly answer is not ruled out at any radius, however small.`);
   }
   say(`At radius ${data.epsText[at]}: ${st}.`);
   return ul;
@@ -297,7 +297,7 @@ function bounds(run, r) {
     bar.style.width = 100 * (o.count || 0) / r[R.n] + '%';
     const limit = k === r[R.top] ? 'at least ' + atLeast(r[R.pTop] || r[R.pStd]) : o.upper !== undefined ? 'at most ' + atMost(o.upper) : '';
     return el('tr', {}, el('td', { textContent: name(k) + (k === r[R.label] ? ' (label)' : '') }), el('td', { className: 'barcell' }, bar), el('td', { textContent: o.count }),
-      el('td', { textContent: limit }), el('td', { textContent: o.cost ?? '' }), el('td', { textContent: o.radius === undefined ? '' : o.radius > 0 ? radius(o.radius) : 'never' }));
+      el('td', { textContent: limit }), el('td', { textContent: o.cost ?? '' }), el('td', { textContent: o.radius === undefined ? '' : o.radius > 0 ? radius(o.radius) : 'not ruled out' }));
   });
   const t = el('table', { className: 'bounds' }, el('thead', {}, el('tr', {}, ...head.map((h, i) => el('th', { textContent: h, className: i === 1 ? 'barcell' : '' })))), el('tbody', {}, ...body));
   const box = el('div', { className: 'scroll' }, t);
