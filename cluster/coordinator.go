@@ -194,6 +194,19 @@ func (c *Coordinator) Watch(p smooth.Progress) {
 	c.desk.progress = p
 }
 
+// Engine waits until the run's engine is known: the spec's, or else that of
+// the first worker to join.
+func (c *Coordinator) Engine(ctx context.Context) (string, error) {
+	select {
+	case <-c.desk.chosen:
+		return c.desk.engine, nil
+	case <-c.desk.failed:
+		return "", c.desk.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
 // Fail ends the run with an error: what Sample waits for will not come.
 func (c *Coordinator) Fail(err error) { c.desk.fail(err) }
 
@@ -204,7 +217,7 @@ func (c *Coordinator) Spec() Spec { return c.desk.spec }
 func (c *Coordinator) keep(ctx context.Context) {
 	tick := time.NewTicker(c.timing.Beat)
 	defer tick.Stop()
-	idle := 0
+	idle, alone := 0, time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -212,6 +225,12 @@ func (c *Coordinator) keep(ctx context.Context) {
 		case <-tick.C:
 		}
 		c.desk.tick()
+		if c.desk.capacity() > 0 {
+			alone = time.Now()
+		} else if time.Since(alone) > 15*time.Second {
+			alone = time.Now()
+			c.log("no worker is here: the run waits for some to join")
+		}
 		try, cancel := context.WithTimeout(ctx, 5*time.Second)
 		if err := c.beat(try, &idle); err != nil && ctx.Err() == nil {
 			c.log("the cluster's store does not answer: " + err.Error())

@@ -26,6 +26,8 @@ type desk struct {
 	last     uint64 // id of the newest chunk
 	open     map[uint64]*ticket
 	members  map[string]*member
+	engine   string          // that every worker must have; "" until the first joins
+	chosen   chan struct{}   // closed when engine is set
 	engines  map[string]bool // of all that were ever admitted
 	draws    int64
 	chunks   int64
@@ -69,8 +71,19 @@ type mark struct {
 }
 
 func newDesk(spec Spec, beat time.Duration, now func() time.Time) *desk {
-	return &desk{spec: spec, beat: beat, now: now, started: now(),
-		open: map[uint64]*ticket{}, members: map[string]*member{}, engines: map[string]bool{}, failed: make(chan struct{})}
+	d := &desk{spec: spec, beat: beat, now: now, started: now(),
+		open: map[uint64]*ticket{}, members: map[string]*member{}, engines: map[string]bool{},
+		chosen: make(chan struct{}), failed: make(chan struct{})}
+	d.choose(spec.Engine)
+	return d
+}
+
+// choose sets the engine of the run, once.
+func (d *desk) choose(engine string) {
+	if d.engine == "" && engine != "" {
+		d.engine = engine
+		close(d.chosen)
+	}
 }
 
 // fail ends the run; the first reason stands.
@@ -168,8 +181,8 @@ func (d *desk) join(data []byte) welcome {
 		return refuse("the worker has model %.12q, the run samples %.12q", clip(h.Model), s.Model)
 	case h.Classes != s.Classes:
 		return refuse("the worker's model has %d classes, the run %d", h.Classes, s.Classes)
-	case h.Engine != s.Engine && !s.Mixed:
-		return refuse("the worker's engine is %q, the run's %q: counts of another engine are not the same (--mixed-engines allows it)", clip(h.Engine), s.Engine)
+	case h.Engine == "" || h.Engine != d.engine && d.engine != "" && !s.Mixed:
+		return refuse("the worker's engine is %q, the run's %q: counts of another engine are not the same (--mixed-engines allows it)", clip(h.Engine), d.engine)
 	case h.Capacity < 1 || h.Capacity > maxInFlight || len(h.Worker) > maxText || len(h.Engine) > maxText:
 		return refuse("the worker's name, engine or capacity of %d is out of bounds", h.Capacity)
 	case len(d.members) >= maxWorkers:
@@ -178,6 +191,7 @@ func (d *desk) join(data []byte) welcome {
 	id := rand.Text()
 	d.members[id] = &member{name: clip(h.Worker), engine: clip(h.Engine), capacity: h.Capacity, joined: d.now(), seen: d.now()}
 	d.engines[clip(h.Engine)] = true
+	d.choose(h.Engine)
 	return welcome{Member: id, Beat: int64(d.beat)}
 }
 

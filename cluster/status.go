@@ -173,8 +173,12 @@ func (s Stats) WriteMetrics(w io.Writer) error {
 	put("counter", "rejected_total", "Messages and results that were not taken.", float64(s.Rejected))
 	put("counter", "late_total", "Answers to chunks that had been answered.", float64(s.Late))
 	fmt.Fprint(&b, "# HELP lorica_worker_draws_total Draws answered by a worker.\n# TYPE lorica_worker_draws_total counter\n")
-	for _, m := range s.Workers {
-		fmt.Fprintf(&b, "lorica_worker_draws_total{worker=%q,engine=%q} %d\n", m.Name, m.Engine, m.Draws)
+	for i := 0; i < len(s.Workers); {
+		m := s.Workers[i]
+		for i++; i < len(s.Workers) && s.Workers[i].Name == m.Name; i++ {
+			m.Draws += s.Workers[i].Draws // a name is one series
+		}
+		fmt.Fprintf(&b, "lorica_worker_draws_total{worker=%q} %d\n", m.Name, m.Draws)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

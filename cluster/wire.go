@@ -25,7 +25,8 @@ type Spec struct {
 	ModelBytes int64  `json:"model_bytes"`
 
 	// Engine is the engine and precision that every worker must have, as the
-	// counts' header names it. With Mixed any engine may take part.
+	// counts' header names it; "" is that of the first worker to join. With
+	// Mixed any engine may take part.
 	Engine string `json:"engine"`
 	Mixed  bool   `json:"mixed,omitempty"`
 	// Options is what a worker's builder needs besides: opaque to this package.

@@ -27,6 +27,7 @@ type Worker struct {
 	Name    string // for people; several may share one
 	Version string // of lorica
 	Build   Builder
+	Strict  bool         // end with an error when a run refuses it; else wait for another run
 	Log     func(string) // told of events worth a line; may be nil
 }
 
@@ -70,6 +71,8 @@ func (w Worker) Run(ctx context.Context, nc *nats.Conn) error {
 		switch err := s.serve(ctx, spec); {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.As(err, &no) && w.Strict:
+			return fmt.Errorf("run %s refuses this worker: %w", spec.Name, no)
 		case errors.As(err, &no):
 			s.Log(fmt.Sprintf("run %s refuses this worker: %s", spec.Name, no))
 			s.refuse(spec.Run)
@@ -237,8 +240,7 @@ func (s *serving) build(ctx context.Context, spec Spec) error {
 		Image   [3]int
 		Classes int
 		Options map[string]string
-		Engine  string
-	}{spec.Model, spec.Sigma, spec.Image, spec.Classes, spec.Options, spec.Engine}))
+	}{spec.Model, spec.Sigma, spec.Image, spec.Classes, spec.Options}))
 	if s.sampler != nil && s.built == want {
 		return nil
 	}

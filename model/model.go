@@ -88,12 +88,17 @@ var builtin embed.FS
 // for cost cat->*.
 func Builtins() []string { return []string{"gaussian", "margin-cs"} }
 
-// Builtin loads a model that the binary carries.
-func Builtin(name string) (*Model, error) {
+// BuiltinBytes is the file of a model that the binary carries.
+func BuiltinBytes(name string) ([]byte, error) {
 	if !slices.Contains(Builtins(), name) {
 		return nil, fmt.Errorf("model: no built-in model %q (there are: %s)", name, strings.Join(Builtins(), ", "))
 	}
-	b, err := builtin.ReadFile(path.Join("builtin", name+".onnx"))
+	return builtin.ReadFile(path.Join("builtin", name+".onnx"))
+}
+
+// Builtin loads a model that the binary carries.
+func Builtin(name string) (*Model, error) {
+	b, err := BuiltinBytes(name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,6 +25,7 @@ type certifyFlags struct {
 	smooth.Config
 	adaptive
 	at                      place
+	spread                  clusterFlags
 	model, data, split, out string
 	skip, max               int
 	indices                 []int
@@ -53,10 +55,15 @@ ends with the same file, bit for bit.
 With --decide EPS an example is drawn in growing stages until each claim about it
 is proved at EPS or not worth more draws, --n at most: the same answers from a
 thirtieth of the draws. The proofs hold at the same alpha, because all stages
-share it. --radius-tolerance T does the same for whole curves.`,
+share it. --radius-tolerance T does the same for whole curves.
+
+With --cluster the draws are made by the workers ('lorica worker') that join the
+run over NATS JetStream; with --listen they join this process, and --workers N
+starts some here. The counts are those of a single machine with their engine.`,
 		Example: `  lorica certify --model builtin:margin-cs --data builtin --cost 'cat->*' --sigma 0.5 --n 1000 --out run
   lorica certify --model m.onnx --data cifar10:DIR --cost costs.csv --sigma 0.25 --skip 20 --out run
-  lorica certify --model m.onnx --data cifar10:DIR --cost 'cat->*' --decide 0.25,0.5 --out run`,
+  lorica certify --model m.onnx --data cifar10:DIR --cost 'cat->*' --decide 0.25,0.5 --out run
+  lorica certify --model m.onnx --data cifar10:DIR --cost costs.csv --sigma 0.25 --cluster nats://head:4222 --out run`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.decide != "" && !c.Flags().Changed("eps") {
@@ -83,6 +90,7 @@ share it. --radius-tolerance T does the same for whole curves.`,
 	fl.BoolVar(&f.onlySensitive, "only-sensitive", false, "take only examples whose label has a cost (accuracy is then theirs alone)")
 	fl.BoolVar(&f.json, "json", false, "print metrics.json instead of tables")
 	f.at.register(fl)
+	f.spread.register(fl)
 	return c
 }
 
@@ -93,6 +101,9 @@ func certifyRun(c *cobra.Command, f certifyFlags) error {
 	}
 	if err := f.Validate(); err != nil {
 		return usageError{err}
+	}
+	if err := f.spread.validate(); err != nil {
+		return err
 	}
 	run, err := prepare(c, f)
 	if err != nil {
@@ -153,6 +164,9 @@ func prepare(c *cobra.Command, f certifyFlags) (*certification, error) {
 		Model: counts.Model{Path: f.model, SHA256: r.model.SHA256},
 		Data:  r.set.Identity(), Split: r.set.Split(),
 	}
+	if f.spread.mixed {
+		r.header.Extra = map[string]json.RawMessage{"mixed_engines": json.RawMessage("true")}
+	}
 	if r.params, _, err = f.question.parse(r.header); err != nil {
 		return nil, err
 	}
@@ -177,12 +191,12 @@ func (r *certification) sample(c *cobra.Command) (err error) {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
-	d, err := openDevice(r.at, r.model, r.Sigma)
+	d, err := r.supply(c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	r.header.Engine = d.Identity()
+	r.header.Engine = d.engine
 	path := r.path("counts.jsonl")
 	w, done, err := counts.Resume(path, r.header)
 	if err != nil {
@@ -196,14 +210,15 @@ func (r *certification) sample(c *cobra.Command) (err error) {
 	m := newMeter(c.ErrOrStderr(), "samples")
 	var last smooth.Progress
 	err = smooth.Run(c.Context(), smooth.Task{
-		Sampler: d, Source: r.set, Examples: todo, Config: r.Config, Rule: r.rule, Emit: w.Append,
+		Sampler: d, Source: r.set, Examples: todo, Config: r.Config, Rule: r.rule, Emit: w.Append, InFlight: d.inFlight,
 		Watch: func(p smooth.Progress) {
 			last = p
-			m.show(p.Draws, p.OfDraws, fmt.Sprintf("%d/%d examples", p.Examples, p.OfExamples))
+			d.watch(p)
+			m.show(p.Draws, p.OfDraws, fmt.Sprintf("%d/%d examples%s", p.Examples, p.OfExamples, d.label()))
 		},
 	})
 	m.done()
-	m.total(last.Draws, fmt.Sprintf(" (start-up %.1f s)", d.CompileTime().Seconds()))
+	m.total(last.Draws, d.note())
 	if last.Invalid > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: %d of %d draws gave NaN; they count for no class\n", last.Invalid, last.Draws)
 	}

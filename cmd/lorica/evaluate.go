@@ -113,10 +113,10 @@ func (q question) answer(c *cobra.Command, path string) ([]certify.Result, metri
 }
 
 // writeJSON writes metrics.json.
-func writeJSON(w io.Writer, sum metrics.Summary) error {
+func writeJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
-	return enc.Encode(sum)
+	return enc.Encode(v)
 }
 
 // certifyAll reads records one by one and keeps only what they prove.

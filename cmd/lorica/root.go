@@ -74,7 +74,9 @@ func newRoot() *cobra.Command {
 		newExport(),
 		newBench(),
 		newEngines(),
+		newStatus(),
 		newVersion(),
+		newWorker(),
 	)
 	return root
 }

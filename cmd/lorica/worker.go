@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"lorica/cluster"
+	"lorica/engine"
+)
+
+func newWorker() *cobra.Command {
+	var access cluster.Access
+	var at place
+	name := ""
+	c := &cobra.Command{
+		Use:   "worker --cluster nats://HOST:4222",
+		Short: "Sample for certifications that run elsewhere",
+		Long: `Join a cluster and sample for whatever run is open there, with this machine's
+engine, until interrupted. Workers may join and leave at any time: a chunk of
+work that one leaves behind is given to another, and the counts stay the same.
+
+The model comes from the cluster and is checked by its hash. A run takes only
+workers whose lorica and engine give the same draws as those it has; it tells
+the others why, and they wait for another run.`,
+		Example: `  lorica worker --cluster nats://10.0.0.1:4222 --engine xla:cuda
+  lorica worker --cluster tls://head:4222 --nats-ca ca.pem --nats-creds worker.creds`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if access.URL == "" {
+				return usagef("worker needs --cluster (see lorica worker --help)")
+			}
+			nc, err := cluster.Connect(access, "lorica worker "+name)
+			if err != nil {
+				return err
+			}
+			defer nc.Close()
+			log := func(line string) { fmt.Fprintln(c.ErrOrStderr(), line) }
+			log("worker " + name + " is ready")
+			return cluster.Worker{Name: name, Version: version, Build: buildDevice(at), Log: log}.Run(c.Context(), nc)
+		},
+	}
+	fl := c.Flags()
+	registerAccess(fl, &access)
+	fl.StringVar(&name, "name", workerName(), "`name` to be known by")
+	fl.StringVar(&at.engine, "engine", engine.DefaultSpec, "where it runs: cpu, xla:cuda, xla:cpu or xla:/path/to/plugin.so")
+	fl.StringVar(&at.precision, "precision", "", "arithmetic of the model: float32 or bfloat16 (default: the run's)")
+	fl.IntVar(&at.batch, "batch", 0, "draws the device works on at once (0: the run's)")
+	return c
+}
