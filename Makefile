@@ -35,3 +35,10 @@ fuzz:
 
 demo: build
 	./lorica demo
+
+# Exported models against ONNX Runtime itself (needs node and the npm registry).
+ONNXCHECK ?= $(shell pwd)/.onnxcheck
+.PHONY: check-onnx
+check-onnx:
+	go run ./model/internal/onnxcheck -out $(ONNXCHECK)
+	cd $(ONNXCHECK) && npm install --no-save --ignore-scripts onnxruntime-node@1.30.0 && node check.mjs
