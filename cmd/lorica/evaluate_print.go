@@ -112,7 +112,7 @@ func meanText(m metrics.Mean) string {
 
 // upward and downward forgive the last digits of a float64: 52.70000000000001
 // is 52.7 to a reader.
-func upward(v float64) float64   { return math.Ceil(v - 1e-9) }
+func upward(v float64) float64   { return math.Ceil(v-1e-9) + 0 } // + 0: no "-0.0"
 func downward(v float64) float64 { return math.Floor(v + 1e-9) }
 
 func down(v float64) string { return trim(downward(v*10) / 10) }
