@@ -185,7 +185,7 @@ func (f *forward) batchNorm(l Layer, x *graph.Node) *graph.Node {
 		move(l.Name+".running_var", variance, graph.MulScalar(v, count/max(count-1, 1)))
 		mean, variance = m, v
 	}
-	scale := graph.Mul(gamma, graph.Rsqrt(graph.AddScalar(variance, l.Eps)))
+	scale := graph.Div(gamma, graph.Sqrt(graph.AddScalar(variance, l.Eps))) // GoMLX has no gradient of Rsqrt
 	shift := graph.Sub(beta, graph.Mul(mean, scale))
 	y := graph.Add(graph.Mul(x, spread(scale, x, f.ChannelsLast)), spread(shift, x, f.ChannelsLast))
 	return graph.ConvertDType(y, dtype)

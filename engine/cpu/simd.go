@@ -39,6 +39,10 @@ func simdFn(op backends.OpType, d dtypes.DType) vecFn {
 var simdUnary = map[backends.OpType]func(dst, x []float32){
 	backends.OpTypeAbs:      kernel.Abs,
 	backends.OpTypeNeg:      kernel.Neg,
+	backends.OpTypeSign:     kernel.Sign,
+	backends.OpTypeFloor:    kernel.Floor,
+	backends.OpTypeCeil:     kernel.Ceil,
+	backends.OpTypeRound:    kernel.Round,
 	backends.OpTypeSqrt:     kernel.Sqrt,
 	backends.OpTypeRsqrt:    kernel.Rsqrt,
 	backends.OpTypeExp:      kernel.Exp,

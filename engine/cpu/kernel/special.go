@@ -38,3 +38,21 @@ func Sin(dst, x []float32) { each(dst, x, math.Sin) }
 
 // Cos is dst = cos x.
 func Cos(dst, x []float32) { each(dst, x, math.Cos) }
+
+func signGo(dst, x []float32) {
+	for i, v := range x[:len(dst)] {
+		switch {
+		case v > 0:
+			v = 1
+		case v < 0:
+			v = -1
+		}
+		dst[i] = v
+	}
+}
+
+func floorGo(dst, x []float32) { each(dst, x, math.Floor) }
+
+func ceilGo(dst, x []float32) { each(dst, x, math.Ceil) }
+
+func roundGo(dst, x []float32) { each(dst, x, math.RoundToEven) }

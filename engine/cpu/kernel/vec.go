@@ -466,6 +466,94 @@ func rsqrtAt(l Level, dst, a []float32) {
 	}
 }
 
+// Sign is dst = 1, -1, or a itself where it is zero or NaN.
+func Sign(dst, a []float32) { signAt(best, dst, a) }
+
+func signAt(l Level, dst, a []float32) {
+	a = a[:len(dst)]
+	if l == Portable {
+		signGo(dst, a)
+		return
+	}
+	n := len(dst) / unit
+	if n > 0 {
+		signBlocks(l, &dst[0], &a[0], n)
+	}
+	if t := n * unit; t < len(dst) {
+		var z [unit]float32
+		var a1 [unit]float32
+		copy(a1[:], a[t:])
+		signBlocks(l, &z[0], &a1[0], 1)
+		copy(dst[t:], z[:])
+	}
+}
+
+// Floor is dst = the largest whole number not above a.
+func Floor(dst, a []float32) { floorAt(best, dst, a) }
+
+func floorAt(l Level, dst, a []float32) {
+	a = a[:len(dst)]
+	if l == Portable {
+		floorGo(dst, a)
+		return
+	}
+	n := len(dst) / unit
+	if n > 0 {
+		floorBlocks(l, &dst[0], &a[0], n)
+	}
+	if t := n * unit; t < len(dst) {
+		var z [unit]float32
+		var a1 [unit]float32
+		copy(a1[:], a[t:])
+		floorBlocks(l, &z[0], &a1[0], 1)
+		copy(dst[t:], z[:])
+	}
+}
+
+// Ceil is dst = the smallest whole number not below a.
+func Ceil(dst, a []float32) { ceilAt(best, dst, a) }
+
+func ceilAt(l Level, dst, a []float32) {
+	a = a[:len(dst)]
+	if l == Portable {
+		ceilGo(dst, a)
+		return
+	}
+	n := len(dst) / unit
+	if n > 0 {
+		ceilBlocks(l, &dst[0], &a[0], n)
+	}
+	if t := n * unit; t < len(dst) {
+		var z [unit]float32
+		var a1 [unit]float32
+		copy(a1[:], a[t:])
+		ceilBlocks(l, &z[0], &a1[0], 1)
+		copy(dst[t:], z[:])
+	}
+}
+
+// Round is dst = the nearest whole number, ties to even.
+func Round(dst, a []float32) { roundAt(best, dst, a) }
+
+func roundAt(l Level, dst, a []float32) {
+	a = a[:len(dst)]
+	if l == Portable {
+		roundGo(dst, a)
+		return
+	}
+	n := len(dst) / unit
+	if n > 0 {
+		roundBlocks(l, &dst[0], &a[0], n)
+	}
+	if t := n * unit; t < len(dst) {
+		var z [unit]float32
+		var a1 [unit]float32
+		copy(a1[:], a[t:])
+		roundBlocks(l, &z[0], &a1[0], 1)
+		copy(dst[t:], z[:])
+	}
+}
+
 // Exp is dst = e^a.
 func Exp(dst, a []float32) { expAt(best, dst, a) }
 

@@ -63,6 +63,18 @@ func sqrt512(dst, a *float32, blocks int)
 func rsqrt512(dst, a *float32, blocks int)
 
 //go:noescape
+func sign512(dst, a *float32, blocks int)
+
+//go:noescape
+func floor512(dst, a *float32, blocks int)
+
+//go:noescape
+func ceil512(dst, a *float32, blocks int)
+
+//go:noescape
+func round512(dst, a *float32, blocks int)
+
+//go:noescape
 func exp512(dst, a *float32, blocks int)
 
 //go:noescape
@@ -82,6 +94,21 @@ func logistic512(dst, a *float32, blocks int)
 
 //go:noescape
 func erf512(dst, a *float32, blocks int)
+
+//go:noescape
+func equal512(dst *bool, a, b *float32, blocks int)
+
+//go:noescape
+func notEqual512(dst *bool, a, b *float32, blocks int)
+
+//go:noescape
+func less512(dst *bool, a, b *float32, blocks int)
+
+//go:noescape
+func lessEqual512(dst *bool, a, b *float32, blocks int)
+
+//go:noescape
+func select512(dst *float32, cond *bool, a, b *float32, blocks int)
 
 //go:noescape
 func sum512(acc *[64]float32, x *float32, blocks int)
@@ -153,6 +180,18 @@ func sqrt256(dst, a *float32, blocks int)
 func rsqrt256(dst, a *float32, blocks int)
 
 //go:noescape
+func sign256(dst, a *float32, blocks int)
+
+//go:noescape
+func floor256(dst, a *float32, blocks int)
+
+//go:noescape
+func ceil256(dst, a *float32, blocks int)
+
+//go:noescape
+func round256(dst, a *float32, blocks int)
+
+//go:noescape
 func exp256(dst, a *float32, blocks int)
 
 //go:noescape
@@ -172,6 +211,21 @@ func logistic256(dst, a *float32, blocks int)
 
 //go:noescape
 func erf256(dst, a *float32, blocks int)
+
+//go:noescape
+func equal256(dst *bool, a, b *float32, blocks int)
+
+//go:noescape
+func notEqual256(dst *bool, a, b *float32, blocks int)
+
+//go:noescape
+func less256(dst *bool, a, b *float32, blocks int)
+
+//go:noescape
+func lessEqual256(dst *bool, a, b *float32, blocks int)
+
+//go:noescape
+func select256(dst *float32, cond *bool, a, b *float32, blocks int)
 
 //go:noescape
 func sum256(acc *[64]float32, x *float32, blocks int)
@@ -422,6 +476,54 @@ func rsqrtBlocks(l Level, dst, a *float32, blocks int) bool {
 	return true
 }
 
+func signBlocks(l Level, dst, a *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		sign512(dst, a, blocks)
+	case AVX2:
+		sign256(dst, a, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
+func floorBlocks(l Level, dst, a *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		floor512(dst, a, blocks)
+	case AVX2:
+		floor256(dst, a, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
+func ceilBlocks(l Level, dst, a *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		ceil512(dst, a, blocks)
+	case AVX2:
+		ceil256(dst, a, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
+func roundBlocks(l Level, dst, a *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		round512(dst, a, blocks)
+	case AVX2:
+		round256(dst, a, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
 func expBlocks(l Level, dst, a *float32, blocks int) bool {
 	switch l {
 	case AVX512:
@@ -500,6 +602,66 @@ func erfBlocks(l Level, dst, a *float32, blocks int) bool {
 		erf512(dst, a, blocks)
 	case AVX2:
 		erf256(dst, a, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
+func equalBlocks(l Level, dst *bool, a, b *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		equal512(dst, a, b, blocks)
+	case AVX2:
+		equal256(dst, a, b, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
+func notEqualBlocks(l Level, dst *bool, a, b *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		notEqual512(dst, a, b, blocks)
+	case AVX2:
+		notEqual256(dst, a, b, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
+func lessBlocks(l Level, dst *bool, a, b *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		less512(dst, a, b, blocks)
+	case AVX2:
+		less256(dst, a, b, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
+func lessEqualBlocks(l Level, dst *bool, a, b *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		lessEqual512(dst, a, b, blocks)
+	case AVX2:
+		lessEqual256(dst, a, b, blocks)
+	default:
+		return false
+	}
+	return true
+}
+
+func selectBlocks(l Level, dst *float32, cond *bool, a, b *float32, blocks int) bool {
+	switch l {
+	case AVX512:
+		select512(dst, cond, a, b, blocks)
+	case AVX2:
+		select256(dst, cond, a, b, blocks)
 	default:
 		return false
 	}

@@ -44,6 +44,14 @@ func sqrtBlocks(Level, *float32, *float32, int) bool { return false }
 
 func rsqrtBlocks(Level, *float32, *float32, int) bool { return false }
 
+func signBlocks(Level, *float32, *float32, int) bool { return false }
+
+func floorBlocks(Level, *float32, *float32, int) bool { return false }
+
+func ceilBlocks(Level, *float32, *float32, int) bool { return false }
+
+func roundBlocks(Level, *float32, *float32, int) bool { return false }
+
 func expBlocks(Level, *float32, *float32, int) bool { return false }
 
 func expm1Blocks(Level, *float32, *float32, int) bool { return false }
@@ -57,3 +65,13 @@ func tanhBlocks(Level, *float32, *float32, int) bool { return false }
 func logisticBlocks(Level, *float32, *float32, int) bool { return false }
 
 func erfBlocks(Level, *float32, *float32, int) bool { return false }
+
+func equalBlocks(Level, *bool, *float32, *float32, int) bool { return false }
+
+func notEqualBlocks(Level, *bool, *float32, *float32, int) bool { return false }
+
+func lessBlocks(Level, *bool, *float32, *float32, int) bool { return false }
+
+func lessEqualBlocks(Level, *bool, *float32, *float32, int) bool { return false }
+
+func selectBlocks(Level, *float32, *bool, *float32, *float32, int) bool { return false }

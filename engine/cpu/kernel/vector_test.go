@@ -36,6 +36,15 @@ var unaryFuncs = []unaryFunc{
 	{"neg", negAt, func(x float64) float64 { return -x }, 0},
 	{"abs", absAt, math.Abs, 0},
 	{"relu", reluAt, func(x float64) float64 { return max(x, 0) }, 0},
+	{"sign", signAt, func(x float64) float64 {
+		if x == 0 || x != x {
+			return x
+		}
+		return math.Copysign(1, x)
+	}, 0},
+	{"floor", floorAt, math.Floor, 0},
+	{"ceil", ceilAt, math.Ceil, 0},
+	{"round", roundAt, math.RoundToEven, 0},
 	{"sqrt", sqrtAt, math.Sqrt, 0.501},
 	{"rsqrt", rsqrtAt, func(x float64) float64 { return 1 / math.Sqrt(x) }, 2},
 	{"exp", expAt, math.Exp, 2},
@@ -235,4 +244,43 @@ func BenchmarkVector(b *testing.B) {
 	}
 	b.Run("add", func(b *testing.B) { rate(b, float64(len(x)), "values/ns", func() { Add(y, y, x) }) })
 	b.Run("sum", func(b *testing.B) { rate(b, float64(len(x)), "values/ns", func() { Sum(x) }) })
+}
+
+func TestCompareAndSelect(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	nan := float32(math.NaN())
+	a, b := randomSlice(r, 70), randomSlice(r, 70)
+	copy(b[30:], a[30:50])
+	copy(a, []float32{nan, 1, nan, 0})
+	copy(b, []float32{1, nan, nan, float32(math.Copysign(0, -1))})
+	for name, f := range map[string]struct {
+		at   func(l Level, dst []bool, a, b []float32)
+		want func(a, b float32) bool
+	}{
+		"equal":     {equalAt, func(a, b float32) bool { return a == b }},
+		"notEqual":  {notEqualAt, func(a, b float32) bool { return a != b }},
+		"less":      {lessAt, func(a, b float32) bool { return a < b }},
+		"lessEqual": {lessEqualAt, func(a, b float32) bool { return a <= b }},
+	} {
+		for _, l := range levels() {
+			for _, n := range []int{0, 1, 16, 31, 70} {
+				got := make([]bool, n)
+				f.at(l, got, a, b)
+				picked := make([]float32, n)
+				selectAt(l, picked, got, a, b)
+				for i := range got {
+					if got[i] != f.want(a[i], b[i]) {
+						t.Fatalf("%s at %v of %v and %v: %v", name, l, a[i], b[i], got[i])
+					}
+					want := b[i]
+					if got[i] {
+						want = a[i]
+					}
+					if math.Float32bits(picked[i]) != math.Float32bits(want) {
+						t.Fatalf("select at %v: element %d is %v, want %v", l, i, picked[i], want)
+					}
+				}
+			}
+		}
+	}
 }

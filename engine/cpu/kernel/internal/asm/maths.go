@@ -142,6 +142,10 @@ func vecKernels() []vecKernel {
 		{"relu", unary, func(v *vec) { v.o("VXORPS", 1, 1, 1); v.o("VMAXPS", 0, 1, 0) }},
 		{"sqrt", unary, func(v *vec) { v.o("VSQRTPS", 0, 0) }},
 		{"rsqrt", unary, func(v *vec) { v.o("VSQRTPS", 0, 0); v.set(1, 1); v.o("VDIVPS", 0, 1, 0) }},
+		{"sign", unary, sign},
+		{"floor", unary, func(v *vec) { v.roundTo("$1", 0, 0) }},
+		{"ceil", unary, func(v *vec) { v.roundTo("$2", 0, 0) }},
+		{"round", unary, func(v *vec) { v.roundTo("$0", 0, 0) }},
 		{"exp", unary, (*vec).exp},
 		{"expm1", unary, (*vec).expm1},
 		{"log", unary, func(v *vec) { v.logOf(-1) }},
@@ -150,6 +154,16 @@ func vecKernels() []vecKernel {
 		{"logistic", unary, logistic},
 		{"erf", unary, erf},
 	}
+}
+
+func sign(v *vec) {
+	v.o("VXORPS", 2, 2, 2)
+	v.logicK("VPAND", signBit, 0, 1)
+	v.logicK("VPOR", 0x3f800000, 1, 1) // one with the sign of a
+	v.o("VMOVAPS", 0, 3)
+	v.blendIf(lt, 0, 2, 1, 3)
+	v.blendIf(lt, 2, 0, 1, 3)
+	v.o("VMOVAPS", 3, 0)
 }
 
 func tanh(v *vec) {

@@ -74,11 +74,14 @@ func (v *vec) logicK(op string, bits uint32, args ...any) {
 	v.kbits(op, bits, args...)
 }
 
-func (v *vec) round(src, dst int) {
+func (v *vec) round(src, dst int) { v.roundTo("$0", src, dst) }
+
+// roundTo rounds to whole numbers: nearest even, down or up.
+func (v *vec) roundTo(mode string, src, dst int) {
 	if v.wide {
-		v.o("VRNDSCALEPS", "$0", src, dst)
+		v.o("VRNDSCALEPS", mode, src, dst)
 	} else {
-		v.o("VROUNDPS", "$0", src, dst)
+		v.o("VROUNDPS", mode, src, dst)
 	}
 }
 
