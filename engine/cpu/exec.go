@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/gomlx/gomlx/backends"
@@ -54,6 +55,7 @@ type executable struct {
 	scratch int // bytes for each worker
 	arena   int // bytes in all
 	places  []place
+	trace   func(n *node, took time.Duration) // for tests and profiles; nil
 }
 
 var _ backends.Executable = (*executable)(nil)
@@ -147,7 +149,11 @@ func (e *executable) Execute(inputs []backends.Buffer, donate []bool, _ backends
 	for i := range e.steps {
 		s := &e.steps[i]
 		f.workAt = s.workAt
+		start := time.Now()
 		s.run(f)
+		if e.trace != nil {
+			e.trace(s.node, time.Since(start))
+		}
 	}
 	for _, c := range e.copies {
 		copy(outs[c.output].mem, f.of(c.from))

@@ -23,25 +23,26 @@ func fuse(p *program) error {
 	for _, n := range p.outputs {
 		isOutput[n] = true
 	}
-	head := map[*node]*node{} // of a member or a head, the head of its group
+	heads := map[*node][]*node{} // of a node, the heads of the groups that it is in
 	members := map[*node][]*node{}
 	for _, n := range slices.Backward(p.nodes) {
 		if reducible(n) {
-			head[n] = n
+			heads[n] = []*node{n}
 			continue
 		}
 		if !elementwise[n.op] {
 			continue
 		}
-		head[n] = n
-		if h := commonHead(n, users[n], head); h != nil && !isOutput[n] && len(members[h]) < maxMembers &&
-			n.shape.EqualDimensions(groupShape(h)) {
-			head[n] = h
+		heads[n] = joined(n, users[n], heads, members)
+		if isOutput[n] || heads[n] == nil {
+			heads[n] = []*node{n}
 		}
-		members[head[n]] = append(members[head[n]], n)
+		for _, h := range heads[n] {
+			members[h] = append(members[h], n)
+		}
 	}
 	for _, n := range p.nodes {
-		if head[n] == n {
+		if slices.Equal(heads[n], []*node{n}) {
 			formGroup(n, members[n])
 		}
 	}
@@ -75,17 +76,53 @@ func formGroup(n *node, list []*node) {
 	}
 }
 
-// commonHead is the head of the group that all users are in, nil if there is
-// none.
-func commonHead(n *node, users []*node, head map[*node]*node) *node {
-	var h *node
+// maxCopies is how many groups may compute a cheap value each for itself.
+const maxCopies = 6
+
+// joined lists the heads of the groups that a node joins, nil if it cannot
+// join its users: one group that has them all, or, if the node costs less to
+// compute again than to write and read, each of several.
+func joined(n *node, users []*node, heads, members map[*node][]*node) []*node {
+	var list []*node
 	for _, u := range users {
-		if head[u] == nil || h != nil && head[u] != h {
+		if len(heads[u]) == 0 {
 			return nil
 		}
-		h = head[u]
+		for _, h := range heads[u] {
+			if !slices.Contains(list, h) {
+				list = append(list, h)
+			}
+		}
 	}
-	return h
+	if len(list) > 1 && (len(list) > maxCopies || !cheap(n)) {
+		return nil
+	}
+	for _, h := range list {
+		if len(members[h]) >= maxMembers || !n.shape.EqualDimensions(groupShape(h)) {
+			return nil
+		}
+	}
+	return list
+}
+
+// cheap tells an operation of a few instructions with one operand of full
+// size, so that computing it again reads no more than its result would be.
+func cheap(n *node) bool {
+	switch n.op {
+	case backends.OpTypeAdd, backends.OpTypeSub, backends.OpTypeMul, backends.OpTypeMax, backends.OpTypeMin,
+		backends.OpTypeNeg, backends.OpTypeAbs, backends.OpTypeConvertDType, backends.OpTypeLogicalNot,
+		backends.OpTypeEqual, backends.OpTypeNotEqual, backends.OpTypeLessThan, backends.OpTypeLessOrEqual,
+		backends.OpTypeGreaterThan, backends.OpTypeGreaterOrEqual:
+	default:
+		return false
+	}
+	full := map[*node]bool{}
+	for _, in := range n.inputs {
+		if src, _ := source(in, n.shape); src.shape.Size() == n.shape.Size() {
+			full[src] = true
+		}
+	}
+	return len(full) <= 1
 }
 
 // groupShape is the shape over which the group of a head runs.

@@ -24,6 +24,9 @@ func (b *Builder) ArgMinMax(x backends.Op, axis int, d dtypes.DType, isMin bool)
 	if err := checkDType("ArgMinMax", d); err != nil {
 		return nil, err
 	}
+	if in[0].shape.DType == dtypes.Bool { // false before true
+		in[0] = b.convert(in[0], dtypes.Uint8)
+	}
 	shape, err := shapeinference.ArgMinMaxOp(in[0].shape, axis, d)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,12 @@ func (b *Builder) ReduceWindow(x backends.Op, op backends.ReduceOpType, size, st
 	if from.Size() == 0 {
 		return nil, errors.Errorf("ReduceWindow: %s is empty", from)
 	}
+	if from.DType == dtypes.Bool && (op == backends.ReduceOpMax || op == backends.ReduceOpMin) {
+		// "Any" and "all" over a window: on bytes.
+		shape.DType = dtypes.Uint8
+		in[0] = b.convert(in[0], dtypes.Uint8)
+		return b.convert(b.add(backends.OpTypeReduceWindow, shape, a, in[0]), dtypes.Bool), nil
+	}
 	if from.DType == dtypes.Bool || op < backends.ReduceOpSum || op > backends.ReduceOpMin {
 		return nil, errors.Errorf("backend %q: operation ReduceWindow %s is not defined for %s", Name, op, from.DType)
 	}

@@ -18,21 +18,11 @@ type pool struct {
 	wg      sync.WaitGroup
 }
 
-// job is one parallel loop: tasks are taken from next until there are none.
-type job struct {
-	n     int64
-	f     func(task, worker int)
-	next  atomic.Int64
-	ids   atomic.Int64 // the last worker number given out; 0 is the caller's
-	wg    sync.WaitGroup
-	panic atomic.Pointer[any]
-}
-
 func newPool(threads int) *pool {
 	p := &pool{
 		threads: threads,
 		tokens:  make(chan struct{}, threads),
-		jobs:    make(chan *job, threads),
+		jobs:    make(chan *job, 16*threads),
 		done:    make(chan struct{}),
 	}
 	for range threads {
@@ -46,20 +36,16 @@ func newPool(threads int) *pool {
 func (p *pool) start() {
 	p.once.Do(func() {
 		for range p.threads - 1 {
-			p.wg.Add(1)
-			go func() {
-				defer p.wg.Done()
+			p.wg.Go(func() {
 				for {
 					select {
 					case j := <-p.jobs:
-						j.help()
-						p.tokens <- struct{}{}
-						j.wg.Done()
+						j.help(p)
 					case <-p.done:
 						return
 					}
 				}
-			}()
+			})
 		}
 	})
 }
@@ -73,7 +59,7 @@ func (p *pool) close() {
 // acquire takes a token for an execution and waits until there is one.
 func (p *pool) acquire() { <-p.tokens }
 
-// release gives the token of an execution back.
+// release gives a token back.
 func (p *pool) release() { p.tokens <- struct{}{} }
 
 // Workers implements kernel.Par: worker numbers are below it.
@@ -90,27 +76,87 @@ func (p *pool) Run(n int, f func(task, worker int)) {
 		return
 	}
 	j := &job{n: int64(n), f: f}
-	helpers := min(n, p.threads) - 1
-	for range helpers {
-		select {
-		case <-p.tokens:
-			p.start()
-			j.wg.Add(1)
-			p.jobs <- j
-			continue
-		default:
-		}
-		break
-	}
+	lent := p.lend(j, min(n, p.threads)-1)
 	j.work(0)
-	j.wg.Wait()
+	for range lent - j.close() {
+		p.release()
+	}
 	if e := j.panic.Load(); e != nil {
 		panic(*e)
 	}
 }
 
-// help runs tasks on a borrowed thread.
-func (j *job) help() { j.work(int(j.ids.Add(1))) }
+// lend offers a job to as many helpers as there are idle threads.
+func (p *pool) lend(j *job, most int) int {
+	for lent := range most {
+		select {
+		case <-p.tokens:
+		default:
+			return lent
+		}
+		p.start()
+		select {
+		case p.jobs <- j:
+		default: // the helpers are behind: their threads are busy elsewhere
+			p.release()
+			return lent
+		}
+	}
+	return most
+}
+
+// job is one parallel loop: tasks are taken from next until there are none.
+type job struct {
+	n     int64
+	f     func(task, worker int)
+	next  atomic.Int64
+	panic atomic.Pointer[any]
+
+	mu              sync.Mutex
+	closed          bool
+	started, active int
+	idle            chan struct{} // closed by the last helper, if one is awaited
+}
+
+// help works on a borrowed thread, unless the job is over: a helper that wakes
+// late must not keep the caller waiting, so the caller takes its token back.
+func (j *job) help(p *pool) {
+	j.mu.Lock()
+	if j.closed {
+		j.mu.Unlock()
+		return
+	}
+	j.started++
+	j.active++
+	worker := j.started
+	j.mu.Unlock()
+
+	j.work(worker)
+	p.release()
+
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.active--
+	if j.closed && j.active == 0 {
+		close(j.idle)
+	}
+}
+
+// close bars helpers that have not started, waits for those that have, and
+// returns how many those are.
+func (j *job) close() int {
+	j.mu.Lock()
+	j.closed = true
+	started, wait := j.started, j.active > 0
+	if wait {
+		j.idle = make(chan struct{})
+	}
+	j.mu.Unlock()
+	if wait {
+		<-j.idle
+	}
+	return started
+}
 
 // work takes tasks until none is left. After a panic the rest is abandoned.
 func (j *job) work(worker int) {
