@@ -20,17 +20,23 @@ func foldConstants(p *program) error {
 			!slices.ContainsFunc(n.inputs, func(in *node) bool { return !fixed[in] })
 	}
 	wanted := map[*node]bool{} // fixed nodes that others see
+	want := func(n *node) {
+		for n.op == backends.OpTypeBroadcastInDim { // groups read through it
+			n = n.inputs[0]
+		}
+		if fixed[n] && n.op != backends.OpTypeConstant {
+			wanted[n] = true
+		}
+	}
 	for _, n := range p.nodes {
-		for _, in := range n.inputs {
-			if fixed[in] && !fixed[n] && in.op != backends.OpTypeConstant {
-				wanted[in] = true
+		if !fixed[n] {
+			for _, in := range n.inputs {
+				want(in)
 			}
 		}
 	}
 	for _, n := range p.outputs {
-		if fixed[n] && n.op != backends.OpTypeConstant {
-			wanted[n] = true
-		}
+		want(n)
 	}
 	if len(wanted) == 0 {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 )
 
-<<<<<<< HEAD
 // fuseConvolutions draws into a convolution what its kernel does on the way:
 // a reversed kernel before it; after it a bias for each channel, a residual
 // and a rectifier, each where nothing else reads the value in between.
@@ -36,28 +35,6 @@ func fuseConvolutions(p *program) error {
 					if x == n {
 						users[in][i] = u
 					}
-=======
-// fuseConvolutions draws into a convolution what the kernel can do while the
-// sums are still in registers: a bias a channel, a residual, a ReLU; and what
-// it can do while it reads the kernel: a reversal.
-func fuseConvolutions(p *program) error {
-	users := p.users()
-	for _, n := range p.nodes {
-		switch n.op {
-		case backends.OpTypeConvGeneral:
-			absorbReverse(n)
-		case backends.OpTypeAdd:
-			for k, c := range n.inputs {
-				if canExtend(c, users) && absorbAdd(n, c, n.inputs[1-k]) {
-					break
-				}
-			}
-		case backends.OpTypeMax:
-			for k, c := range n.inputs {
-				if canExtend(c, users) && isZero(n.inputs[1-k]) {
-					become(n, c, func(a *convAttrs) { a.relu = true })
-					break
->>>>>>> 84202d9 (Fuse convolutions' epilogues and recompute cheap values; late helpers do not delay a loop)
 				}
 			}
 		}
@@ -65,7 +42,6 @@ func fuseConvolutions(p *program) error {
 	return prune(p)
 }
 
-<<<<<<< HEAD
 // dropReverse reads the kernel backwards in place of a reversed copy.
 func dropReverse(n *node) {
 	a := n.attrs.(convAttrs)
@@ -75,64 +51,10 @@ func dropReverse(n *node) {
 	}
 	reversed := slices.Clone(a.reversed)
 	for _, axis := range k.attrs.(axesAttrs).axes {
-=======
-// canExtend tells a convolution of the kernel package that has one user and
-// whose epilogue does not end in a ReLU yet.
-func canExtend(n *node, users map[*node]int) bool {
-	if n.op != backends.OpTypeConvGeneral || n.shape.DType != dtypes.Float32 || users[n] != 1 {
-		return false
-	}
-	a := n.attrs.(convAttrs)
-	return len(a.strides) <= 2 && !a.relu
-}
-
-// absorbAdd makes the sum n of a convolution and another value a convolution
-// with an epilogue, if the value is a bias or a residual.
-func absorbAdd(n, c, other *node) bool {
-	a := c.attrs.(convAttrs)
-	if !n.shape.Equal(c.shape) {
-		return false
-	}
-	src, strides := source(other, n.shape)
-	channels := a.axes.OutputChannels
-	perChannel := src.shape.Size() == n.shape.Dimensions[channels]
-	for i, s := range strides {
-		perChannel = perChannel && (s == 1) == (i == channels && n.shape.Dimensions[i] > 1)
-	}
-	switch {
-	case perChannel && a.bias == 0 && src.shape.Size() > 0:
-		become(n, c, func(a *convAttrs) { a.bias = len(c.inputs) }, src)
-		return true
-	case a.residual == 0 && other.shape.Equal(n.shape) && other.op != backends.OpTypeBroadcastInDim:
-		become(n, c, func(a *convAttrs) { a.residual = len(c.inputs) }, other)
-		return true
-	}
-	return false
-}
-
-// become turns a user of a convolution into that convolution with more in its
-// epilogue. The user stands after all that it needs, so the order holds.
-func become(n, c *node, change func(a *convAttrs), more ...*node) {
-	a := c.attrs.(convAttrs)
-	change(&a)
-	n.op, n.attrs, n.inputs = c.op, a, slices.Concat(c.inputs, more)
-}
-
-// absorbReverse lets the convolution read its kernel backwards.
-func absorbReverse(n *node) {
-	r := n.inputs[1]
-	if r.op != backends.OpTypeReverse {
-		return
-	}
-	a := n.attrs.(convAttrs)
-	a.reversed = slices.Clone(a.reversed)
-	for _, axis := range r.attrs.(axesAttrs).axes {
->>>>>>> 84202d9 (Fuse convolutions' epilogues and recompute cheap values; late helpers do not delay a loop)
 		i := slices.Index(a.axes.KernelSpatial, axis)
 		if i < 0 {
 			return
 		}
-<<<<<<< HEAD
 		reversed[i] = !reversed[i]
 	}
 	a.reversed = reversed
@@ -161,7 +83,7 @@ func absorb(n, u *node) bool {
 	case a.bias == 0 && perChannel(strides, a.axes.OutputChannels) && src.shape.Size() == n.shape.Dimensions[a.axes.OutputChannels]:
 		a.bias = len(inputs)
 		inputs = append(inputs, src)
-	case a.residual == 0 && src == other:
+	case a.residual == 0 && src == other && other.shape.Equal(n.shape):
 		a.residual = len(inputs)
 		inputs = append(inputs, other)
 	default:
@@ -187,21 +109,4 @@ func isZero(n *node) bool {
 		return false
 	}
 	return view[float32](n.attrs.(*constAttrs).mem)[0] == 0
-=======
-		a.reversed[i] = !a.reversed[i]
-	}
-	n.attrs = a
-	n.inputs[1] = r.inputs[0]
-}
-
-// isZero tells a constant of zeros, broadcast or not.
-func isZero(n *node) bool {
-	for n.op == backends.OpTypeBroadcastInDim || n.op == backends.OpTypeReshape {
-		n = n.inputs[0]
-	}
-	if n.op != backends.OpTypeConstant {
-		return false
-	}
-	return !slices.ContainsFunc(n.attrs.(*constAttrs).mem, func(b byte) bool { return b != 0 })
->>>>>>> 84202d9 (Fuse convolutions' epilogues and recompute cheap values; late helpers do not delay a loop)
 }

@@ -33,10 +33,7 @@ func init() {
 	passes = []pass{
 		{"prune", prune},
 		{"fold constants", foldConstants},
-<<<<<<< HEAD
 		{"lay out axes", layoutAxes},
-=======
->>>>>>> 84202d9 (Fuse convolutions' epilogues and recompute cheap values; late helpers do not delay a loop)
 		{"fuse convolutions", fuseConvolutions},
 		{"fuse", fuse},
 	}
