@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -85,7 +84,15 @@ func Open(ctx context.Context, nc *nats.Conn, spec Spec, model []byte, opt Optio
 
 func (c *Coordinator) open(ctx context.Context) error {
 	spec := &c.desk.spec
-	if old, err := c.store.spec(ctx, spec.Name); err == nil && old.Run != spec.Run {
+	var old Spec
+	err := insist(ctx, c.timing.Patience, answerTime, func(ctx context.Context) (err error) {
+		old, err = c.store.spec(ctx, spec.Name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if old.Run != "" {
 		c.log("taking over run " + spec.Name + " from a coordinator that did not close it")
 		c.store.drop(ctx, old.Run)
 	}
@@ -118,17 +125,21 @@ func (c *Coordinator) open(ctx context.Context) error {
 		return err
 	}
 	c.subs = append(c.subs, given)
-	c.consumer, err = c.store.chunks.CreateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: spec.Run, FilterSubject: chunkSubject(spec.Run), AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: c.timing.Lease, MaxDeliver: c.timing.Deliveries, MaxAckPending: -1, InactiveThreshold: 24 * time.Hour,
+	insisting := func(each time.Duration, request func(context.Context) error) {
+		if err == nil {
+			err = insist(ctx, c.timing.Patience, each, request)
+		}
+	}
+	insisting(answerTime, func(ctx context.Context) (err error) {
+		c.consumer, err = c.store.chunks.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: spec.Run, FilterSubject: chunkSubject(spec.Run), AckPolicy: jetstream.AckExplicitPolicy,
+			AckWait: c.timing.Lease, MaxDeliver: c.timing.Deliveries, MaxAckPending: -1, InactiveThreshold: 24 * time.Hour,
+		})
+		return err
 	})
-	if err != nil {
-		return err
-	}
-	if err := c.store.putModel(ctx, spec.Model, c.model); err != nil {
-		return err
-	}
-	return c.store.putSpec(ctx, *spec)
+	insisting(modelTime, func(ctx context.Context) error { return c.store.putModel(ctx, spec.Model, c.model) })
+	insisting(answerTime, func(ctx context.Context) error { return c.store.putSpec(ctx, *spec) })
+	return err
 }
 
 // Sample implements draw.Sampler: the chunks go out, their tallies come back.
@@ -152,28 +163,19 @@ func (c *Coordinator) Sample(ctx context.Context, jobs []draw.Job) ([]draw.Tally
 // publish puts a message into the stream once, however often it has to be
 // tried: the server knows it by its id.
 func (c *Coordinator) publish(ctx context.Context, subject string, data []byte, id string) (sequence uint64, err error) {
-	give := time.Now().Add(c.timing.Patience)
-	for {
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		ack, err := c.js.Publish(try, subject, data, jetstream.WithMsgID(id))
-		cancel()
-		if err == nil {
-			return ack.Sequence, nil
-		}
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
-		if time.Now().After(give) || errors.Is(err, nats.ErrConnectionClosed) {
-			return 0, err
-		}
+	err = insist(ctx, c.timing.Patience, answerTime, func(ctx context.Context) error {
 		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
 		case <-c.desk.failed:
-			return 0, c.desk.err
-		case <-time.After(200 * time.Millisecond):
+			return nats.ErrConnectionClosed // not worth another try; wait will say why
+		default:
 		}
-	}
+		ack, err := c.js.Publish(ctx, subject, data, jetstream.WithMsgID(id))
+		if err == nil {
+			sequence = ack.Sequence
+		}
+		return err
+	})
+	return sequence, err
 }
 
 // Classes implements draw.Sampler.
@@ -231,23 +233,27 @@ func (c *Coordinator) keep(ctx context.Context) {
 			alone = time.Now()
 			c.log("no worker is here: the run waits for some to join")
 		}
-		try, cancel := context.WithTimeout(ctx, 5*time.Second)
-		if err := c.beat(try, &idle); err != nil && ctx.Err() == nil {
+		if err := c.beat(ctx, &idle); err != nil && ctx.Err() == nil {
 			c.log("the cluster's store does not answer: " + err.Error())
 		}
-		cancel()
 	}
 }
 
 // beat refreshes the run in the store and looks for trouble.
 func (c *Coordinator) beat(ctx context.Context, idle *int) error {
 	spec := c.desk.spec
-	if now, err := c.store.spec(ctx, spec.Name); err == nil && now.Run != spec.Run {
+	if err := func() error { // another run's end may have removed it
+		ctx, cancel := context.WithTimeout(ctx, modelTime)
+		defer cancel()
+		return c.store.putModel(ctx, spec.Model, c.model)
+	}(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if now, err := c.store.spec(ctx, spec.Name); err == nil && now.Run != "" && now.Run != spec.Run {
 		c.desk.fail(fmt.Errorf("run %s was taken over by another coordinator", spec.Name))
 		return nil
-	}
-	if err := c.store.putModel(ctx, spec.Model, c.model); err != nil { // another run's end may have removed it
-		return err
 	}
 	if err := c.store.putSpec(ctx, spec); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -28,7 +29,7 @@ func openStore(ctx context.Context, js jetstream.JetStream, opt Options, timing 
 		storage = jetstream.MemoryStorage
 	}
 	var st store
-	make := func(replicas int) (err error) {
+	make := func(ctx context.Context, replicas int) (err error) {
 		if st.chunks, err = js.Stream(ctx, streamChunks); errors.Is(err, jetstream.ErrStreamNotFound) {
 			st.chunks, err = js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: streamChunks, Description: "lorica: chunks to be sampled", Subjects: []string{chunkSubject("*")},
@@ -59,25 +60,47 @@ func openStore(ctx context.Context, js jetstream.JetStream, opt Options, timing 
 	if replicas == 0 {
 		replicas = 3
 	}
-	give := time.Now().Add(timing.Patience)
-	for {
-		err := make(replicas)
+	err := insist(ctx, timing.Patience, answerTime, func(ctx context.Context) error {
+		err := make(ctx, replicas)
 		var api *jetstream.APIError
-		errors.As(err, &api)
+		if errors.As(err, &api) && opt.Replicas == 0 && replicas > 1 && (api.ErrorCode == codeNotClustered || api.ErrorCode == codeNoPeers) {
+			replicas = 1
+			err = make(ctx, replicas)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing the servers' streams and buckets: %w", err)
+	}
+	return &st, nil
+}
+
+// How long one try of a request may take. A model travels in one request.
+const (
+	answerTime = 5 * time.Second
+	modelTime  = 15 * time.Minute
+)
+
+// insist tries a request until it is answered: a cluster that has lost a
+// server, or is just starting, is silent until it has chosen its leaders. A
+// refusal is an answer.
+func insist(ctx context.Context, patience, each time.Duration, request func(context.Context) error) error {
+	for give := time.Now().Add(patience); ; {
+		try, cancel := context.WithTimeout(ctx, each)
+		err := request(try)
+		cancel()
+		var api *jetstream.APIError
 		switch {
 		case err == nil:
-			return &st, nil
-		case api != nil && opt.Replicas == 0 && replicas > 1 && (api.ErrorCode == codeNotClustered || api.ErrorCode == codeNoPeers):
-			replicas = 1
-			continue
-		case ctx.Err() != nil || time.Now().After(give) || errors.Is(err, jetstream.ErrJetStreamNotEnabled),
-			api != nil && api.Code < 500:
-			return nil, fmt.Errorf("preparing the servers' streams and buckets: %w", err)
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Now().After(give), errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, jetstream.ErrJetStreamNotEnabled),
+			errors.As(err, &api) && api.Code < 500:
+			return err
 		}
-		select { // a cluster that is still choosing its leader answers soon
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(200 * time.Millisecond):
+		if !wait(ctx, 200*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 }
@@ -88,16 +111,20 @@ const (
 	codeNoPeers      jetstream.ErrorCode = 10005
 )
 
+// spec is the open run of a name; its zero value, when there is none that can
+// be read.
 func (st *store) spec(ctx context.Context, name string) (Spec, error) {
-	var s Spec
 	entry, err := st.runs.Get(ctx, specKey(name))
-	if err != nil {
-		return s, err
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return Spec{}, nil
+	} else if err != nil {
+		return Spec{}, err
 	}
-	if err := decode(entry.Value(), maxRequest, &s); err != nil {
-		return s, fmt.Errorf("run %s in the store: %w", name, err)
+	var s Spec
+	if decode(entry.Value(), maxRequest, &s) != nil || s.Validate() != nil {
+		return Spec{}, nil
 	}
-	return s, s.Validate()
+	return s, nil
 }
 
 func (st *store) putSpec(ctx context.Context, s Spec) error {
@@ -123,6 +150,8 @@ func (st *store) putModel(ctx context.Context, hash string, model []byte) error 
 
 // getModel fetches a run's model and verifies it.
 func getModel(ctx context.Context, models jetstream.ObjectStore, s Spec) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, modelTime)
+	defer cancel()
 	object, err := models.Get(ctx, s.Model)
 	if err != nil {
 		return nil, err

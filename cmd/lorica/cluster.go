@@ -44,6 +44,7 @@ type clusterFlags struct {
 	metrics  string
 	mixed    bool
 	replicas int
+	lease    time.Duration
 }
 
 func (f *clusterFlags) register(fl *pflag.FlagSet) {
@@ -52,6 +53,7 @@ func (f *clusterFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.listen, "listen", "", "let workers join this process at `host:port`")
 	fl.StringVar(&f.metrics, "metrics", "", "serve Prometheus metrics of the workers at `host:port`")
 	fl.BoolVar(&f.mixed, "mixed-engines", false, "let workers of different engines take part (recorded in the counts)")
+	fl.DurationVar(&f.lease, "lease", 30*time.Second, "how long a worker that is not heard of keeps its chunks")
 	fl.IntVar(&f.replicas, "replicas", 0, "copies of the cluster's streams (0: 3 where the servers can, else 1)")
 }
 
@@ -63,6 +65,8 @@ func (f *clusterFlags) validate() error {
 		return usagef("--workers is %d: between 0 and 1024 fit in one process", f.workers)
 	case f.access.URL != "" && f.listen != "":
 		return usagef("--cluster joins servers that run, --listen starts one: give one of them")
+	case f.lease < time.Second || f.lease > time.Hour:
+		return usagef("--lease is %v: between a second and an hour were expected", f.lease)
 	case !f.used() && (f.metrics != "" || f.mixed):
 		return usagef("--metrics and --mixed-engines are for runs with --cluster, --workers or --listen")
 	}
@@ -157,7 +161,7 @@ func clusterSupply(c *cobra.Command, r *certification) (s *supply, err error) {
 	if f.mixed {
 		spec.Engine = mixedEngines
 	}
-	if w.Coordinator, err = cluster.Open(ctx, nc, spec, raw, cluster.Options{Replicas: f.replicas, Memory: f.access.URL == "", Log: log}); err != nil {
+	if w.Coordinator, err = cluster.Open(ctx, nc, spec, raw, cluster.Options{Timing: cluster.Timing{Lease: f.lease}, Replicas: f.replicas, Memory: f.access.URL == "", Log: log}); err != nil {
 		return nil, err
 	}
 	w.closers = append(w.closers, w.Coordinator.Close)
@@ -227,14 +231,6 @@ func (w *crew) startLocal(ctx context.Context, i int, connect func(string) (*nat
 	return nil
 }
 
-func workerName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return host + "-" + strconv.Itoa(os.Getpid())
-}
-
 // clusterName is the same for the same run folder and header, so that certify
 // started again takes its own run over and no other.
 func (r *certification) clusterName() string {
@@ -263,39 +259,6 @@ func modelBytes(name, hash string) ([]byte, error) {
 		return nil, fmt.Errorf("model %s changed while it was read", name)
 	}
 	return raw, nil
-}
-
-// builtDevice is a device that a worker closes when it needs another.
-type builtDevice struct{ *device }
-
-func (d builtDevice) Close() error { return d.close() }
-
-// buildDevice makes a worker's sampler. The engine is the worker's own; the
-// run's precision and batch hold where the worker's were not given.
-func buildDevice(at place) cluster.Builder {
-	return func(_ context.Context, spec cluster.Spec, raw []byte) (draw.Sampler, string, error) {
-		m, err := model.Parse(spec.ModelName, raw)
-		if err != nil {
-			return nil, "", err
-		}
-		if err := m.Fits(model.Shape{C: spec.Image[0], H: spec.Image[1], W: spec.Image[2]}, spec.Classes); err != nil {
-			return nil, "", err
-		}
-		p := at
-		if p.precision == "" {
-			p.precision = spec.Options["precision"]
-		}
-		if p.batch == 0 {
-			if p.batch, err = strconv.Atoi(spec.Options["batch"]); err != nil {
-				return nil, "", fmt.Errorf("the run's batch is %q: a number was expected", spec.Options["batch"])
-			}
-		}
-		d, err := openDevice(p, m, spec.Sigma)
-		if err != nil {
-			return nil, "", err
-		}
-		return builtDevice{d}, d.Identity(), nil
-	}
 }
 
 // serveMetrics answers /metrics until the run ends.

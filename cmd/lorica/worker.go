@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"lorica/cluster"
+	"lorica/draw"
 	"lorica/engine"
+	"lorica/model"
 )
 
 func newWorker() *cobra.Command {
@@ -47,4 +52,45 @@ the others why, and they wait for another run.`,
 	fl.StringVar(&at.precision, "precision", "", "arithmetic of the model: float32 or bfloat16 (default: the run's)")
 	fl.IntVar(&at.batch, "batch", 0, "draws the device works on at once (0: the run's)")
 	return c
+}
+
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return host + "-" + strconv.Itoa(os.Getpid())
+}
+
+// builtDevice is a device that a worker closes when it needs another.
+type builtDevice struct{ *device }
+
+func (d builtDevice) Close() error { return d.close() }
+
+// buildDevice makes a worker's sampler. The engine is the worker's own; the
+// run's precision and batch hold where the worker's were not given.
+func buildDevice(at place) cluster.Builder {
+	return func(_ context.Context, spec cluster.Spec, raw []byte) (draw.Sampler, string, error) {
+		m, err := model.Parse(spec.ModelName, raw)
+		if err != nil {
+			return nil, "", err
+		}
+		if err := m.Fits(model.Shape{C: spec.Image[0], H: spec.Image[1], W: spec.Image[2]}, spec.Classes); err != nil {
+			return nil, "", err
+		}
+		p := at
+		if p.precision == "" {
+			p.precision = spec.Options["precision"]
+		}
+		if p.batch == 0 {
+			if p.batch, err = strconv.Atoi(spec.Options["batch"]); err != nil {
+				return nil, "", fmt.Errorf("the run's batch is %q: a number was expected", spec.Options["batch"])
+			}
+		}
+		d, err := openDevice(p, m, spec.Sigma)
+		if err != nil {
+			return nil, "", err
+		}
+		return builtDevice{d}, d.Identity(), nil
+	}
 }

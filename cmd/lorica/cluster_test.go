@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestMain lets the test binary be what a cluster is made of: a NATS server or
+// lorica itself, in a process that can be killed.
+func TestMain(m *testing.M) {
+	switch os.Getenv("LORICA_TEST_ROLE") {
+	case "lorica":
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		code := run(ctx, os.Stdout, os.Stderr, os.Args[1:])
+		stop()
+		os.Exit(code)
+	case "server":
+		serveNATS(os.Args[1:])
+	}
+	os.Exit(m.Run())
+}
+
+// serveNATS is a server of a cluster: name, folder, client and route address,
+// routes of all. It ends with its test.
+func serveNATS(args []string) {
+	conf := fmt.Sprintf("server_name: %s\nlisten: %s\njetstream { store_dir: %q }\ncluster { name: test, listen: %s, routes: [%s] }\n",
+		args[0], args[2], args[1], args[3], args[4])
+	file := filepath.Join(args[1], args[0]+".conf")
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		panic(err)
+	}
+	opts, err := server.ProcessConfigFile(file)
+	if err != nil {
+		panic(err)
+	}
+	opts.NoLog = true
+	s, err := server.NewServer(opts)
+	if err != nil {
+		panic(err)
+	}
+	s.Start()
+	_, _ = os.Stdin.Read(make([]byte, 1)) // the test's end closes it
+	os.Exit(0)
+}
+
+// process starts the test binary in a role.
+func process(t *testing.T, role string, args ...string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), "LORICA_TEST_ROLE="+role)
+	log := &bytes.Buffer{}
+	c.Stderr = log
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		kill(c)
+		if t.Failed() {
+			t.Logf("%s %s:\n%s", role, args[0], log)
+		}
+	})
+	return c
+}
+
+// kill ends a process at once; killing it again does nothing.
+func kill(c *exec.Cmd) {
+	_ = c.Process.Kill()
+	_ = c.Wait()
+}
+
+// free returns an address nobody listens on.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startServers starts a cluster of three and returns it by name.
+func startServers(t *testing.T) (servers map[string]*exec.Cmd, urls string) {
+	t.Helper()
+	var clients, routes []string
+	for range 3 {
+		clients, routes = append(clients, free(t)), append(routes, free(t))
+	}
+	servers = map[string]*exec.Cmd{}
+	for i := range clients {
+		name := fmt.Sprint("n", i)
+		servers[name] = process(t, "server", name, t.TempDir(), clients[i], routes[i], "nats://"+strings.Join(routes, ", nats://"))
+	}
+	return servers, "nats://" + strings.Join(clients, ",nats://")
+}
+
+// until polls for a condition: the only clock is how long a failure may take.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(90 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("gave up waiting for " + what)
+		}
+	}
+}
+
+func lines(file string) int {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	return bytes.Count(data, []byte("\n"))
+}
+
+// A server of three, two workers of four and the coordinator are killed while
+// the run goes on; its counts file is the single machine's, byte for byte.
+func TestClusterSurvivesKills(t *testing.T) {
+	base := []string{"certify", "--model", "builtin:margin-cs", "--data", "builtin", "--cost", "cat->*", "--sigma", "0.5",
+		"--n0", "20", "--n", "160", "--chunk", "20", "--max", "24", "--decide", "0.25,0.5"}
+	dir := t.TempDir()
+	var out, log bytes.Buffer
+	if code := run(context.Background(), &out, &log, append(base, "--out", filepath.Join(dir, "one"))); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &log)
+	}
+	want, err := os.ReadFile(filepath.Join(dir, "one", "counts.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	servers, urls := startServers(t)
+	nc, err := nats.Connect(urls, nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the servers to choose a leader", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_, err := js.AccountInfo(ctx)
+		return err == nil
+	})
+	var workers []*exec.Cmd
+	for i := range 4 {
+		workers = append(workers, process(t, "lorica", "worker", "--cluster", urls, "--name", fmt.Sprint("w", i)))
+	}
+	many := append(base, "--cluster", urls, "--lease", "2s", "--replicas", "3", "--out", filepath.Join(dir, "many"))
+	file := filepath.Join(dir, "many", "counts.jsonl")
+	coordinator := process(t, "lorica", many...)
+
+	until(t, "the first examples", func() bool { return lines(file) > 3 })
+	leader := streamLeader(t, js)
+	kill(servers[leader])
+	kill(workers[0])
+	reached := lines(file)
+	until(t, "examples after a server and a worker were killed", func() bool { return lines(file) > reached+2 })
+	kill(coordinator)
+	if n := lines(file); n > 24 {
+		t.Fatalf("the run had ended with %d lines before the coordinator was killed: nothing was tested", n)
+	}
+	reached = lines(file)
+	coordinator = process(t, "lorica", many...)
+	until(t, "examples of the second coordinator", func() bool { return lines(file) > reached })
+	kill(workers[1])
+	if err := coordinator.Wait(); err != nil {
+		t.Fatalf("the second coordinator: %v", err)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the counts differ: %d bytes, %d from one machine", len(got), len(want))
+	}
+}
+
+// streamLeader is the server that leads the queue of chunks, which must have
+// three copies.
+func streamLeader(t *testing.T, js jetstream.JetStream) (name string) {
+	t.Helper()
+	until(t, "the queue's leader", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		stream, err := js.Stream(ctx, "LORICA_CHUNKS")
+		if err != nil || stream.CachedInfo().Cluster == nil {
+			return false
+		}
+		info := stream.CachedInfo()
+		if info.Config.Replicas != 3 {
+			t.Fatalf("the queue has %d copies", info.Config.Replicas)
+		}
+		name = info.Cluster.Leader
+		return name != ""
+	})
+	return name
+}
+
+// With workers of its own, over the server in its process, certify writes the
+// same file.
+func TestWorkersInOneProcess(t *testing.T) {
+	base := []string{"certify", "--model", "builtin:gaussian", "--data", "builtin", "--cost", "cat->*", "--sigma", "0.5",
+		"--n0", "10", "--n", "60", "--chunk", "16", "--indices", "1,3,5,7"}
+	dir := t.TempDir()
+	var files [][]byte
+	for _, extra := range [][]string{nil, {"--workers", "2", "--metrics", "127.0.0.1:0"}} {
+		var out, log bytes.Buffer
+		to := filepath.Join(dir, fmt.Sprint(len(files)))
+		if code := run(context.Background(), &out, &log, append(append(base, "--out", to), extra...)); code != 0 {
+			t.Fatalf("exit code %d: %s", code, &log)
+		}
+		data, err := os.ReadFile(filepath.Join(to, "counts.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, data)
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("the counts differ")
+	}
+}
+
+func TestClusterFlagsAreChecked(t *testing.T) {
+	base := []string{"certify", "--model", "builtin:gaussian", "--data", "builtin", "--cost", "cat->*", "--out", t.TempDir()}
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{append(base, "--workers", "-1"), exitUsage, "--workers"},
+		{append(base, "--cluster", "nats://x", "--listen", ":1"), exitUsage, "--listen"},
+		{append(base, "--mixed-engines"), exitUsage, "--mixed-engines"},
+		{append(base, "--listen", "0.0.0.0:0"), exitFailed, "password"},
+		{append(base, "--cluster", "nats://u:secret@127.0.0.1:1"), exitFailed, "u:xxxxx@127.0.0.1:1"},
+		{[]string{"worker"}, exitUsage, "--cluster"},
+		{[]string{"status"}, exitUsage, "--cluster"},
+		{[]string{"worker", "--cluster", "nats://127.0.0.1:1", "--nats-user", "u"}, exitFailed, "password file"},
+	} {
+		var out, log bytes.Buffer
+		if code := run(context.Background(), &out, &log, test.args); code != test.code || !strings.Contains(log.String(), test.want) {
+			t.Errorf("%v: exit code %d, %s", test.args, code, &log)
+		}
+		if strings.Contains(log.String(), "secret") {
+			t.Errorf("%v: a password is shown: %s", test.args, &log)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("over"))
+	if code := run(ctx, &bytes.Buffer{}, &bytes.Buffer{}, append(base, "--workers", "1")); code != exitInterrupted {
+		t.Errorf("an interrupted run gave exit code %d", code)
+	}
+}
