@@ -18,10 +18,14 @@ import (
 	"lorica/dataset"
 )
 
-// TestMain lets the test binary be lorica itself, so that a test can kill it.
+// TestMain lets the test binary be lorica itself, or a NATS server, so that a
+// test can kill it.
 func TestMain(m *testing.M) {
-	if os.Getenv("LORICA_TEST_AS_COMMAND") == "1" {
+	switch os.Getenv("LORICA_TEST_AS") {
+	case "command":
 		main()
+	case "server":
+		serveNATS(os.Args[1:])
 	}
 	os.Exit(m.Run())
 }
@@ -29,7 +33,7 @@ func TestMain(m *testing.M) {
 // command is a process of lorica.
 func command(args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
-	c.Env = append(os.Environ(), "LORICA_TEST_AS_COMMAND=1")
+	c.Env = append(os.Environ(), "LORICA_TEST_AS=command")
 	return c
 }
 

@@ -8,10 +8,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,21 +17,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
-
-// TestMain lets the test binary be what a cluster is made of: a NATS server or
-// lorica itself, in a process that can be killed.
-func TestMain(m *testing.M) {
-	switch os.Getenv("LORICA_TEST_ROLE") {
-	case "lorica":
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		code := run(ctx, os.Stdout, os.Stderr, os.Args[1:])
-		stop()
-		os.Exit(code)
-	case "server":
-		serveNATS(os.Args[1:])
-	}
-	os.Exit(m.Run())
-}
 
 // serveNATS is a server of a cluster: name, folder, client and route address,
 // routes of all. It ends with its test.
@@ -62,7 +45,7 @@ func serveNATS(args []string) {
 func process(t *testing.T, role string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.Command(os.Args[0], args...)
-	c.Env = append(os.Environ(), "LORICA_TEST_ROLE="+role)
+	c.Env = append(os.Environ(), "LORICA_TEST_AS="+role)
 	log := &bytes.Buffer{}
 	c.Stderr = log
 	in, err := c.StdinPipe()
@@ -138,10 +121,7 @@ func TestClusterSurvivesKills(t *testing.T) {
 	base := []string{"certify", "--model", "builtin:margin-cs", "--data", "builtin", "--cost", "cat->*", "--sigma", "0.5",
 		"--n0", "20", "--n", "160", "--chunk", "20", "--max", "24", "--decide", "0.25,0.5"}
 	dir := t.TempDir()
-	var out, log bytes.Buffer
-	if code := run(context.Background(), &out, &log, append(base, "--out", filepath.Join(dir, "one"))); code != 0 {
-		t.Fatalf("exit code %d: %s", code, &log)
-	}
+	mustRun(t, append(base, "--out", filepath.Join(dir, "one"))...)
 	want, err := os.ReadFile(filepath.Join(dir, "one", "counts.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -165,11 +145,11 @@ func TestClusterSurvivesKills(t *testing.T) {
 	})
 	var workers []*exec.Cmd
 	for i := range 4 {
-		workers = append(workers, process(t, "lorica", "worker", "--cluster", urls, "--name", fmt.Sprint("w", i)))
+		workers = append(workers, process(t, "command", "worker", "--cluster", urls, "--name", fmt.Sprint("w", i)))
 	}
 	many := append(base, "--cluster", urls, "--lease", "2s", "--replicas", "3", "--out", filepath.Join(dir, "many"))
 	file := filepath.Join(dir, "many", "counts.jsonl")
-	coordinator := process(t, "lorica", many...)
+	coordinator := process(t, "command", many...)
 
 	until(t, "the first examples", func() bool { return lines(file) > 3 })
 	leader := streamLeader(t, js)
@@ -182,7 +162,7 @@ func TestClusterSurvivesKills(t *testing.T) {
 		t.Fatalf("the run had ended with %d lines before the coordinator was killed: nothing was tested", n)
 	}
 	reached = lines(file)
-	coordinator = process(t, "lorica", many...)
+	coordinator = process(t, "command", many...)
 	until(t, "examples of the second coordinator", func() bool { return lines(file) > reached })
 	kill(workers[1])
 	if err := coordinator.Wait(); err != nil {
@@ -226,11 +206,8 @@ func TestWorkersInOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	var files [][]byte
 	for _, extra := range [][]string{nil, {"--workers", "2", "--metrics", "127.0.0.1:0"}} {
-		var out, log bytes.Buffer
 		to := filepath.Join(dir, fmt.Sprint(len(files)))
-		if code := run(context.Background(), &out, &log, append(append(base, "--out", to), extra...)); code != 0 {
-			t.Fatalf("exit code %d: %s", code, &log)
-		}
+		mustRun(t, append(append(base, "--out", to), extra...)...)
 		data, err := os.ReadFile(filepath.Join(to, "counts.jsonl"))
 		if err != nil {
 			t.Fatal(err)
