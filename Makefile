@@ -1,7 +1,7 @@
 # make check is what CI runs.
 STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all build check fmt vet static test race fuzz demo
+.PHONY: all build check fmt vet static test race fuzz demo picture
 
 all: build
 
@@ -42,3 +42,10 @@ ONNXCHECK ?= $(shell pwd)/.onnxcheck
 check-onnx:
 	go run ./model/internal/onnxcheck -out $(ONNXCHECK)
 	cd $(ONNXCHECK) && npm install --no-save --ignore-scripts onnxruntime-node@1.30.0 && node check.mjs
+
+# The README's picture: the report of two models' counts on 736 CIFAR-10 images.
+picture: build
+	mkdir -p build
+	./lorica report report/testdata/gaussian.jsonl.gz report/testdata/margin-cs.jsonl.gz --cost report/testdata/cat.json -o build/report.html
+	chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --hide-scrollbars \
+	  --user-data-dir="$$(mktemp -d)" --window-size=1280,1790 --screenshot=docs/report.png "file://$(CURDIR)/build/report.html" 2>build/chromium.log

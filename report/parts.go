@@ -93,6 +93,9 @@ func (b *builder) warnings() []string {
 			}
 			out = append(out, w+".")
 		}
+		if s := r.Sampled; s != nil && s.Asked.Tolerance == 0 {
+			out = append(out, fmt.Sprintf("%s drew only until its question was answered at radius %s. At other radii its claims hold, but more draws could prove more.", r.Name, epsList(s.Asked.Eps)))
+		}
 	}
 	differ := func(what string, of func(*Run) string) {
 		for _, r := range b.runs[1:] {
@@ -110,6 +113,14 @@ func (b *builder) warnings() []string {
 	differ("their data", func(r *Run) string { return strings.TrimSpace(r.Header.Data + " " + r.Header.Split) })
 	differ("the number of examples", func(r *Run) string { return strconv.Itoa(len(r.Results)) })
 	return out
+}
+
+func epsList(eps []float64) string {
+	var out []string
+	for _, e := range eps {
+		out = append(out, epsText(e))
+	}
+	return list(out)
 }
 
 func (b *builder) runView(i int) runView {
@@ -177,12 +188,16 @@ func (r *Run) facts() []fact {
 	if h.Model.SHA256 != "" {
 		out = append(out, fact{"Model SHA-256", h.Model.SHA256})
 	}
+	draws := fmt.Sprintf("%d to select, %d to estimate; %d in all", h.N0, h.N, r.Summary.Draws)
+	if r.Sampled != nil {
+		draws = fmt.Sprintf("%d to select, up to %d to estimate, stopped when the question was answered (%s bounds over %d looks); %d in all", h.N0, h.N, r.Sampled.Bounds, len(r.Sampled.Looks), r.Summary.Draws)
+	}
 	out = append(out,
 		fact{"Data", strings.TrimSpace(h.Data + " " + h.Split)},
 		fact{"Examples", fmt.Sprintf("%d, of which %d sensitive and %d abstained on", r.Summary.Examples, r.Summary.Sensitive, r.Summary.Abstained)},
 		fact{"Costs", costs},
 		fact{"σ", fmt.Sprint(h.Sigma)},
-		fact{"Draws", fmt.Sprintf("%d to select, %d to estimate; %d in all", h.N0, h.N, r.Summary.Draws)},
+		fact{"Draws", draws},
 		fact{"α", fmt.Sprint(r.Params.Alpha)},
 		fact{"Procedure", procedure}, fact{"Counting", counting},
 		fact{"Seed", strconv.FormatUint(h.Seed, 10)}, fact{"Engine", first(h.Engine, "not said")})

@@ -23,6 +23,7 @@ type Run struct {
 	Header   counts.Header
 	Records  []counts.Record
 	Params   certify.Params
+	Sampled  *certify.Adaptive // how draws were stopped; nil where their number was fixed
 	Counting metrics.Counting
 	Eps      float64 // the radius it was stated for
 	Results  []certify.Result
@@ -153,6 +154,12 @@ func (r *Run) certify(s Settings, m saved) error {
 		}
 	}
 	r.Params = certify.Params{Sigma: r.Header.Sigma, Alpha: alpha, Procedure: procedure, Cost: matrix}
+	if r.Sampled, err = certify.FromHeader(r.Header); err != nil {
+		return fmt.Errorf("%s: %w", r.Path, err)
+	}
+	if r.Sampled != nil {
+		r.Params.Schedule = &r.Sampled.Schedule
+	}
 	r.Results = make([]certify.Result, len(r.Records))
 	for i, rec := range r.Records {
 		if r.Results[i], err = certify.FromCounts(rec, r.Params); err != nil {
@@ -165,6 +172,7 @@ func (r *Run) certify(s Settings, m saved) error {
 	if r.Summary, err = metrics.Compute(r.Results, r.Params, metrics.Options{Eps: []float64{r.Eps}, Counting: r.Counting}); err != nil {
 		return fmt.Errorf("%s: %w", r.Path, err)
 	}
+	r.Summary.Warnings = append(r.Summary.Warnings, r.Sampled.Doubts(r.Params, string(r.Counting), []float64{r.Eps})...)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lorica/metrics"
+	"lorica/report"
 	"lorica/smooth"
 )
 
@@ -42,21 +43,26 @@ func demo(c *cobra.Command, out string, at place) error {
 	w := c.OutOrStdout()
 	fmt.Fprintf(w, "101 real CIFAR-10 images, every mistake on a cat is costly (cat->*), noise sigma 0.5.\n\n")
 	var sums []metrics.Summary
+	var paths []string
 	for _, m := range demoModels {
 		sum, err := demoRun(c, m.name, filepath.Join(out, m.name), at)
 		if err != nil {
 			return err
 		}
-		sums = append(sums, sum)
+		sums, paths = append(sums, sum), append(paths, filepath.Join(out, m.name))
 		demoLine(w, m.title, sum)
 	}
 	before, after := sums[0].Levels[0].RobCS, sums[1].Levels[0].RobCS
 	fmt.Fprintf(w, "\nA costly mistake could be forced by a perturbation of l2 norm %g on %d of %d cats before,\n"+
 		"and on %d after: for the other %d it is proved that nobody can, each with probability 0.999.\n",
 		demoEps, before.Of-before.Hits, before.Of, after.Of-after.Hits, after.Hits)
-	fmt.Fprintf(w, "\nThe runs are in %s. Ask them another question, with no new draw:\n"+
+	page := filepath.Join(out, "report.html")
+	if _, _, err := writePage(c, paths, reportFlags{Settings: report.Settings{Eps: -1}, out: page}); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nLook at it: open %s in a browser.\nThe runs are in %s. Ask them another question, with no new draw:\n"+
 		"  lorica evaluate --counts %s --cost 'cat->dog:10,deer:1' --eps 0.25,0.5\n",
-		out, filepath.Join(out, "margin-cs", "counts.jsonl"))
+		page, out, filepath.Join(out, "margin-cs", "counts.jsonl"))
 	return nil
 }
 

@@ -68,19 +68,12 @@ func writeReport(c *cobra.Command, paths []string, f reportFlags) error {
 	if c.Flags().Changed("alpha") && !(f.Alpha > 0 && f.Alpha < 1) {
 		return usagef("--alpha %v: want a number between 0 and 1", f.Alpha)
 	}
-	runs, err := loadRuns(c, paths, f)
+	runs, size, err := writePage(c, paths, f)
 	if err != nil {
 		return err
 	}
-	var page bytes.Buffer
-	if err := report.Page(&page, runs, report.Options{Version: version, Command: append(commandLine(c), paths...)}); err != nil {
-		return err
-	}
-	if err := os.WriteFile(f.out, page.Bytes(), 0o644); err != nil {
-		return err
-	}
 	report.Terminal(c.OutOrStdout(), runs)
-	fmt.Fprintf(c.OutOrStdout(), "\nwritten to %s (%.1f MB)\n", f.out, float64(page.Len())/1e6)
+	fmt.Fprintf(c.OutOrStdout(), "\nwritten to %s (%.1f MB)\n", f.out, float64(size)/1e6)
 	if f.figures != "" {
 		if err := writeFigures(c, runs, f.figures); err != nil {
 			return err
@@ -90,6 +83,28 @@ func writeReport(c *cobra.Command, paths []string, f reportFlags) error {
 		return writeTables(c, runs, f.tables)
 	}
 	return nil
+}
+
+// writePage writes the page of some runs and says how many bytes it has.
+func writePage(c *cobra.Command, paths []string, f reportFlags) ([]*report.Run, int, error) {
+	runs, err := loadRuns(c, paths, f)
+	if err != nil {
+		return nil, 0, err
+	}
+	var page bytes.Buffer
+	command := append(append([]string{"lorica", "report"}, paths...), flagsGiven(c, f)...)
+	if err := report.Page(&page, runs, report.Options{Version: version, Command: command}); err != nil {
+		return nil, 0, err
+	}
+	return runs, page.Len(), os.WriteFile(f.out, page.Bytes(), 0o644)
+}
+
+// flagsGiven are the flags of a report as they were given.
+func flagsGiven(c *cobra.Command, f reportFlags) []string {
+	if c.Name() != "report" { // demo writes one too
+		return []string{"--out=" + f.out}
+	}
+	return commandLine(c)[2:]
 }
 
 // loadRuns reads the runs and finds their pictures.
