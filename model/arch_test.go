@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/backends/simplego"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
@@ -210,5 +211,36 @@ func TestInitIsKaiming(t *testing.T) {
 	other, _ := n.Init(2, NormalisationFor("cifar10", 3))
 	if again["conv.weight"].Data[0] != w["conv.weight"].Data[0] || other["conv.weight"].Data[0] == w["conv.weight"].Data[0] {
 		t.Error("the weights are not a function of the seed")
+	}
+}
+
+// In bfloat16 the logits are those of float32 up to its eight bits.
+func TestBFloat16(t *testing.T) {
+	n := small(t)
+	m, err := FromNet("small", n, initialised(t, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := randomImages(4, m.Image)
+	want := logits(t, m, x, Lowering{})
+	got := logits(t, m, x, Lowering{DType: dtypes.BFloat16, ChannelsLast: true})
+	d := largestDifference(got, want)
+	if d == 0 || d > 0.05 {
+		t.Errorf("logits differ by %g: expected a small difference, and one", d)
+	}
+}
+
+func TestRoundBFloat16(t *testing.T) {
+	for _, c := range []struct {
+		in   uint32
+		want uint16
+	}{
+		{0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, // a tie goes to the even 3f80
+		{0x3f818000, 0x3f82}, {0x3f808001, 0x3f81}, {0xbf80ffff, 0xbf81},
+		{0x7f7fffff, 0x7f80}, {0x7f800000, 0x7f80}, {0x7f800001, 0x7fc0},
+	} {
+		if got := roundBFloat16(math.Float32frombits(c.in)).Bits(); got != c.want {
+			t.Errorf("%08x rounds to %04x, want %04x", c.in, got, c.want)
+		}
 	}
 }

@@ -86,6 +86,9 @@ this engine and on the CPU in float32 and says how many were counted differently
 }
 
 func benchRun(c *cobra.Command, f benchFlags) (err error) {
+	if err := (engine.SamplerConfig{Precision: engine.Precision(f.at.precision), Batch: f.at.batch, Layout: f.layout}).Validate(); err != nil {
+		return usageError{err}
+	}
 	m, err := loadModel(f.model)
 	if err != nil {
 		return err
