@@ -139,6 +139,10 @@ func lowerConvFloat32(n *node, a convAttrs) (step, error) {
 	if err != nil {
 		return step{}, err
 	}
+	var packed *kernel.Packed // a constant kernel is packed once
+	if k := base(n.inputs[1]); k.op == backends.OpTypeConstant {
+		packed = c.Pack(kernel.Serial{}, view[float32](k.attrs.(*constAttrs).mem))
+	}
 	return step{run: func(f *frame) {
 		ep := kernel.Epilogue{ReLU: a.relu}
 		if a.bias > 0 {
@@ -146,6 +150,10 @@ func lowerConvFloat32(n *node, a convAttrs) (step, error) {
 		}
 		if a.residual > 0 {
 			ep.Residual = data[float32](f, n.inputs[a.residual])
+		}
+		if packed != nil {
+			c.RunPacked(f.pool, data[float32](f, n.inputs[0]), packed, data[float32](f, n), ep)
+			return
 		}
 		c.Run(f.pool, data[float32](f, n.inputs[0]), data[float32](f, n.inputs[1]), data[float32](f, n), ep)
 	}}, nil

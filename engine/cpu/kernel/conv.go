@@ -169,6 +169,36 @@ func (c *Conv) Run(p Par, in, kern, out []float32, ep Epilogue) {
 	case c.field != nil:
 		c.runField(p, in, kern, out, ep)
 	case c.direct != nil:
-		c.runDirect(p, in, kern, out, ep)
+		c.runDirect(p, in, kern, nil, out, ep)
 	}
+}
+
+// Packed is a kernel made ready for one convolution, once, for many runs.
+type Packed struct {
+	kern, packed []float32
+}
+
+// Pack makes a kernel ready. The slice is kept and must not change.
+func (c *Conv) Pack(p Par, kern []float32) *Packed {
+	s := c.spec
+	if n := span(s.Kernel, s.OutChannels, s.InChannels/s.Groups, s.KernelSize[0], s.KernelSize[1]); len(kern) < n {
+		panic(fmt.Sprintf("kernel: convolution's kernel has %d elements, its layout reaches %d", len(kern), n))
+	}
+	k := &Packed{kern: kern}
+	if c.direct != nil {
+		k.packed = aligned(nil, max(unit, s.Groups*s.BatchGroups*c.direct.wLen))
+		c.packAll(p, k.packed, kern, nil)
+	}
+	return k
+}
+
+// RunPacked is Run with a kernel that Pack of the same Conv has made ready. An
+// epilogue with a scale packs it anew.
+func (c *Conv) RunPacked(p Par, in []float32, kern *Packed, out []float32, ep Epilogue) {
+	if c.direct == nil || ep.Scale != nil {
+		c.Run(p, in, kern.kern, out, ep)
+		return
+	}
+	c.check(in, kern.kern, out, ep)
+	c.runDirect(p, in, nil, kern.packed, out, ep)
 }

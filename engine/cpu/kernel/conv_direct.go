@@ -118,32 +118,45 @@ func split(n, limit int) []int {
 	return out
 }
 
-func (c *Conv) runDirect(p Par, in, kern, out []float32, ep Epilogue) {
+// packAll packs the kernel of every group, phase and tile of output channels
+// into dst.
+func (c *Conv) packAll(p Par, dst, kern, scale []float32) {
 	d, s := c.direct, c.spec
 	groups := s.Groups * s.BatchGroups
-	ws := takeWorkspace(&c.pool, p.Workers())
-	ws.shared = aligned(ws.shared, groups*d.wLen)
-	biasLen := d.ocTiles * d.ocTile
-	if ep.Bias != nil {
-		ws.more = aligned(ws.more, groups*biasLen)
-	}
 	p.Run(groups*len(d.phases)*d.ocTiles, func(task, _ int) {
 		t := task % d.ocTiles
 		ph := &d.phases[task/d.ocTiles%len(d.phases)]
 		g := task / d.ocTiles / len(d.phases)
-		d.packKernel(c.tiles, ws.shared[g*d.wLen+ph.w+t*ph.wLen:][:ph.wLen], &s, ph, kern, ep.Scale, g*d.oc, t*d.ocTile)
-		if ep.Bias != nil && ph == &d.phases[0] {
-			b := ws.more[g*biasLen+t*d.ocTile:][:d.ocTile]
-			clear(b[copy(b, ep.Bias[g*d.oc+t*d.ocTile:(g+1)*d.oc]):])
-		}
+		d.packKernel(c.tiles, dst[g*d.wLen+ph.w+t*ph.wLen:][:ph.wLen], &s, ph, kern, scale, g*d.oc, t*d.ocTile)
 	})
+}
+
+// runDirect computes the convolution with a packed kernel, or packs kern first
+// if there is none.
+func (c *Conv) runDirect(p Par, in, kern, packed, out []float32, ep Epilogue) {
+	d, s := c.direct, c.spec
+	groups := s.Groups * s.BatchGroups
+	ws := takeWorkspace(&c.pool, p.Workers())
+	if packed == nil {
+		ws.shared = aligned(ws.shared, groups*d.wLen)
+		packed = ws.shared
+		c.packAll(p, packed, kern, ep.Scale)
+	}
+	biasLen := d.ocTiles * d.ocTile
+	if ep.Bias != nil {
+		ws.more = aligned(ws.more, groups*biasLen)
+		for g := range groups {
+			b := ws.more[g*biasLen:][:biasLen]
+			clear(b[copy(b, ep.Bias[g*d.oc:(g+1)*d.oc]):])
+		}
+	}
 	nb := s.Batch / s.BatchGroups
 	p.Run(nb*groups*d.strips, func(task, worker int) {
 		r := directRun{c: c, direct: d, ep: ep, out: out, sc: ws.workers[worker]}
 		r.strip0 = task % d.strips * d.strip
 		g := task / d.strips % groups
 		r.b, r.o = task/d.strips/groups, g*d.oc
-		r.w = ws.shared[g*d.wLen:]
+		r.w = packed[g*d.wLen:]
 		if ep.Bias != nil {
 			r.bias = ws.more[g*biasLen:]
 		}

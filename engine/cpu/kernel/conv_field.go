@@ -52,7 +52,7 @@ func (c *Conv) planField() *field {
 	f.span = (f.width + step - 1) / step
 	f.rowLen = step * f.span * unit
 	f.partLen = c.outSize[0] * c.outSize[1] * f.rows * f.colTiles * f.cols
-	f.chunks = max(1, min(maxChunks, channels, partFloats/max(1, f.partLen*g)))
+	f.chunks = max(1, min(maxChunks, channels, partFloats/max(1, c.outSize[0]*c.outSize[1]*f.rows*s.OutChannels)))
 	f.chunk = (channels + f.chunks - 1) / f.chunks
 	f.chunks = (channels + f.chunk - 1) / f.chunk
 	area := s.KernelSize[0] * s.KernelSize[1]

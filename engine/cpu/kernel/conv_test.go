@@ -101,9 +101,26 @@ func randomConv(r *rand.Rand) ConvSpec {
 	return s
 }
 
-// checkConv runs s at a level, on one worker and on three, against the
-// definition.
-func checkConv(t *testing.T, r *rand.Rand, s ConvSpec, level Level, ep Epilogue) {
+// checkConv runs s at every level, on one worker and on three, against the
+// definition; the vector levels must agree bit for bit.
+func checkConv(t *testing.T, r *rand.Rand, s ConvSpec, ep Epilogue) {
+	t.Helper()
+	seed := r.Uint64()
+	var first []float32
+	for _, l := range levels() {
+		got := checkConvAt(t, rand.New(rand.NewPCG(seed, 0)), s, l, ep)
+		if l == AVX2 {
+			first = got
+		}
+		for i := range first {
+			if math.Float32bits(got[i]) != math.Float32bits(first[i]) {
+				t.Fatalf("%+v: output %d is %v at %v and %v at %v", s, i, first[i], AVX2, got[i], l)
+			}
+		}
+	}
+}
+
+func checkConvAt(t *testing.T, r *rand.Rand, s ConvSpec, level Level, ep Epilogue) []float32 {
 	t.Helper()
 	c, err := planConv(s, level)
 	if err != nil {
@@ -125,7 +142,7 @@ func checkConv(t *testing.T, r *rand.Rand, s ConvSpec, level Level, ep Epilogue)
 	want, got, again := make([]float32, n), randomSlice(r, n), randomSlice(r, n)
 	c.runSimple(Serial{}, in, kern, want, ep)
 	c.Run(Serial{}, in, kern, got, ep)
-	c.Run(team(3), in, kern, again, ep)
+	c.RunPacked(team(3), in, c.Pack(team(2), kern), again, ep)
 	terms := float64(s.InChannels / max(s.Groups, 1) * s.KernelSize[0] * s.KernelSize[1])
 	for i := range want {
 		if d := math.Abs(float64(got[i] - want[i])); !(d <= 4e-6*math.Sqrt(terms)*math.Log2(terms+2)*2) {
@@ -136,6 +153,7 @@ func checkConv(t *testing.T, r *rand.Rand, s ConvSpec, level Level, ep Epilogue)
 			t.Fatalf("%v %+v: output %d is %v with one worker and %v with three", level, s, i, got[i], again[i])
 		}
 	}
+	return got
 }
 
 func randomEpilogue(r *rand.Rand) Epilogue {
@@ -155,12 +173,10 @@ func randomEpilogue(r *rand.Rand) Epilogue {
 
 func TestConvRandomShapes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
+	for range 120 {
 		s := randomConv(r)
 		ep := randomEpilogue(r)
-		for _, l := range levels() {
-			checkConv(t, r, s, l, ep)
-		}
+		checkConv(t, r, s, ep)
 	}
 }
 
@@ -171,9 +187,7 @@ func TestConvResNetShapes(t *testing.T) {
 	for _, nhwc := range []bool{true, false} {
 		for _, k := range resnetConvs(2, nhwc) {
 			for _, s := range []ConvSpec{k, inputGradient(k), kernelGradient(k)} {
-				for _, l := range levels() {
-					checkConv(t, r, s, l, Epilogue{})
-				}
+				checkConv(t, r, s, Epilogue{})
 			}
 		}
 	}
@@ -285,4 +299,13 @@ func BenchmarkConv(b *testing.B) {
 			})
 		}
 	}
+}
+
+// FuzzConv computes convolutions of shapes that the fuzzer finds.
+func FuzzConv(f *testing.F) {
+	f.Add(uint64(1), uint64(2))
+	f.Fuzz(func(t *testing.T, a, b uint64) {
+		r := rand.New(rand.NewPCG(a, b))
+		checkConv(t, r, randomConv(r), randomEpilogue(r))
+	})
 }

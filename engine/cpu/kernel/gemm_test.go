@@ -86,6 +86,18 @@ func TestGemmShapes(t *testing.T) {
 	}
 }
 
+// FuzzGemm computes products of shapes that the fuzzer finds.
+func FuzzGemm(f *testing.F) {
+	f.Add(uint64(1), uint8(3), uint8(17), uint8(33), uint8(7))
+	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, flags uint8) {
+		g := GemmSpec{M: int(m), N: int(n), K: int(k), TransA: flags&1 != 0, TransB: flags&2 != 0, Accumulate: flags&4 != 0, Batch: int(flags>>3) % 6}
+		g.StrideA, g.StrideB, g.StrideC = g.M*g.K, g.K*g.N, g.M*g.N
+		for _, l := range levels() {
+			checkGemm(t, rand.New(rand.NewPCG(seed, 0)), g, l)
+		}
+	})
+}
+
 func TestGemmRefusesShortSlices(t *testing.T) {
 	defer func() {
 		if recover() == nil {
