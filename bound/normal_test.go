@@ -19,7 +19,7 @@ func bigPhi(z float64) *big.Float {
 		term.Mul(term, z2).Quo(term, num(-2*n))
 		part := new(big.Float).Quo(term, num(2*n+1))
 		sum.Add(sum, part)
-		if n > z*z && part.MantExp(nil) < -int(bits) {
+		if part.Sign() == 0 || n > z*z && part.MantExp(nil) < -int(bits) {
 			break
 		}
 	}

@@ -39,7 +39,11 @@ func random(rng *rand.Rand, classes int, n int64) counts.Record {
 		rec.Count[k] = v
 		left -= v
 	}
-	rec.Invalid = left
+	if rng.IntN(2) == 0 {
+		rec.Invalid = left
+	} else {
+		rec.Count[0] += left
+	}
 	copy(rec.Select, rec.Count)
 	if rng.IntN(4) == 0 { // selection chose another class
 		rec.Select[rng.IntN(classes)] = n
