@@ -60,16 +60,15 @@ func tileGo(rows int, field bool) func(*tileArgs) {
 			} else if a.bias != nil {
 				copy(sum[:], unsafe.Slice((*float32)(a.bias), unit))
 			}
-			w := a.w
+			k := 0 // steps so far
 			for _, t := range taps {
 				x := unsafe.Add(a.in, t.off+4*r*rowStep)
-				for range t.n {
-					v := *(*float32)(x)
-					for j, u := range (*[unit]float32)(w) {
+				for i := range t.n {
+					v := *(*float32)(unsafe.Add(x, 4*i*kStep))
+					for j, u := range (*[unit]float32)(unsafe.Add(a.w, 4*unit*k)) {
 						sum[j] += v * u
 					}
-					x = unsafe.Add(x, 4*kStep)
-					w = unsafe.Add(w, 4*unit)
+					k++
 				}
 			}
 			if a.res != nil {

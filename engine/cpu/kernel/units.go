@@ -22,9 +22,8 @@ func gather(ts *tileSet, dst []float32, dstStep int, src []float32, lanes, laneS
 	case laneStep == 1 && ts.copyUnits != nil:
 		ts.copyUnits(d, 4*dstStep, s, 4*colStep, n, 1<<lanes-1)
 	case laneStep == 1 && lanes == unit:
-		for range n {
-			*(*[unit]float32)(d) = *(*[unit]float32)(s)
-			d, s = unsafe.Add(d, 4*dstStep), unsafe.Add(s, 4*colStep)
+		for i := range n {
+			*(*[unit]float32)(unsafe.Add(d, 4*i*dstStep)) = *(*[unit]float32)(unsafe.Add(s, 4*i*colStep))
 		}
 	case colStep == 1 && ts.transposeUnits != nil:
 		ts.transposeUnits(d, 4*dstStep, s, 4*laneStep, n, lanes, 1<<unit-1)
