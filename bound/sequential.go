@@ -9,16 +9,16 @@ import (
 
 // Schedule is a plan of looks: the numbers of draws after which the counts may
 // be looked at, and so the only ones at which sampling may stop. Each look has
-// an equal part of alpha (see [Schedule.Level]).
+// its part of alpha (see [Schedule.Level]).
 //
 // The guarantee: let X_n be the successes among the first n of a sequence of
-// independent trials with success probability p, and a the level of the looks.
+// independent trials with success probability p, and a_n the level of look n.
 // For every p,
 //
-//	P(Lower(X_n, n, a) > p at any look n) <= alpha,
+//	P(Lower(X_n, n, a_n) > p at any look n) <= alpha,
 //
-// and the same for Upper. One look fails with probability at most a, there are
-// J of them, and J a <= alpha: the union bound, nothing else. So the bounds hold
+// and the same for Upper. Look n fails with probability at most a_n, and the a_n
+// sum to at most alpha: the union bound, nothing else. So the bounds hold
 // at whatever look sampling stops, for whatever reason it stops there, and
 // bounds at several levels alpha hold each at its own.
 //
@@ -26,6 +26,10 @@ import (
 // their places may depend on the draws; a count of another n proves nothing.
 type Schedule struct {
 	Looks []int64 `json:"looks"` // ascending
+
+	// LastShare is the part of alpha that the last look has for itself; the
+	// others share the rest equally. 0 gives all looks the same.
+	LastShare float64 `json:"last_share,omitempty"`
 }
 
 // Geometric plans looks from about first to last, each about ratio times the
@@ -63,14 +67,29 @@ func (s Schedule) Validate() error {
 		}
 		last = n
 	}
+	if !(s.LastShare >= 0 && s.LastShare < 1) {
+		return fmt.Errorf("the last look has %v of alpha: want 0 or a part below 1", s.LastShare)
+	}
 	return nil
 }
 
-// Level is the part of alpha of each look: the level to use with Lower and
-// Upper. The parts sum to at most alpha in exact arithmetic too.
-func (s Schedule) Level(alpha float64) float64 {
-	const down = 1 - 0x1p-50 // more than the roundings of this line
-	return alpha / float64(len(s.Looks)) * down
+// Level is the part of alpha that the look at n draws has: the level to use
+// with Lower and Upper there. The parts sum to at most alpha in exact
+// arithmetic too. It panics where n is not a look.
+func (s Schedule) Level(n int64, alpha float64) float64 {
+	const down = 1 - 0x1p-50 // more than the roundings of these lines
+	stage, looks := s.Stage(n), len(s.Looks)
+	switch {
+	case stage == 0:
+		panic(fmt.Sprintf("bound: %d draws are not a look of the schedule", n))
+	case looks == 1:
+		return alpha
+	case s.LastShare == 0:
+		return alpha / float64(looks) * down
+	case stage == looks:
+		return alpha * s.LastShare * down
+	}
+	return alpha * (1 - s.LastShare) / float64(looks-1) * down
 }
 
 // Stage is the number of the look at n draws, from 1; 0 where there is none.

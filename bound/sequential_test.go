@@ -36,12 +36,12 @@ func falseProof(looks []int64, least []int64, p float64) float64 {
 // two neighbouring values that the bounds can take the failing counts are the
 // same and more likely the larger p is, so the supremum is approached from
 // below at one of those values, where a bound equal to it counts as above.
-func worstFalseProof(looks []int64, level float64) float64 {
+func worstFalseProof(looks []int64, level func(n int64) float64) float64 {
 	var values []float64
 	lower := make([][]float64, len(looks))
 	for j, n := range looks {
 		for k := range n + 1 {
-			lower[j] = append(lower[j], Lower(k, n, level))
+			lower[j] = append(lower[j], Lower(k, n, level(n)))
 		}
 		values = append(values, lower[j]...)
 	}
@@ -63,14 +63,16 @@ func TestFalseProofsOverAllPaths(t *testing.T) {
 	for _, looks := range [][]int64{
 		{7}, {5, 8, 12, 20, 30}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {10, 60}, Geometric(5, 80, 1.25).Looks,
 	} {
-		s := Schedule{Looks: looks}
 		for _, alpha := range []float64{0.001, 0.01, 0.1, 0.4} {
-			got := worstFalseProof(looks, s.Level(alpha))
-			if got > alpha {
-				t.Errorf("looks %v: false proofs with probability %v, alpha is %v", looks, got, alpha)
+			for _, share := range []float64{0, 0.25, 0.9} {
+				s := Schedule{Looks: looks, LastShare: share}
+				got := worstFalseProof(looks, func(n int64) float64 { return s.Level(n, alpha) })
+				if got > alpha {
+					t.Errorf("looks %v, %v for the last: false proofs with probability %v, alpha is %v", looks, share, got, alpha)
+				}
 			}
 			// Bounds for a fixed n, looked at often, must be caught by this test.
-			if wrong := worstFalseProof(looks, alpha); len(looks) > 4 && wrong <= alpha {
+			if wrong := worstFalseProof(looks, func(int64) float64 { return alpha }); len(looks) > 4 && wrong <= alpha {
 				t.Errorf("looks %v: without sharing alpha the probability is %v: the test sees nothing", looks, wrong)
 			}
 		}
@@ -83,12 +85,16 @@ func TestFalseProofsOverAllPaths(t *testing.T) {
 func TestFalseProofsOfALongSchedule(t *testing.T) {
 	const alpha, runs = 0.2, 1500
 	s := Geometric(50, 100_000, 1.25)
+	s.LastShare = 0.25
 	for _, p := range []float64{0.5, 0.8413, 0.99, 0.9999} {
-		for name, level := range map[string]float64{"shared": s.Level(alpha), "not shared": alpha} {
+		for name, level := range map[string]func(n int64) float64{
+			"shared":     func(n int64) float64 { return s.Level(n, alpha) },
+			"not shared": func(int64) float64 { return alpha },
+		} {
 			rng := rand.New(rand.NewPCG(1, 2))
 			least := make([]int64, len(s.Looks))
 			for j, n := range s.Looks {
-				least[j] = leastAbove(n, level, p)
+				least[j] = leastAbove(n, level(n), p)
 			}
 			failed := int64(0)
 			for range runs {
@@ -164,10 +170,20 @@ func TestSchedule(t *testing.T) {
 	if g := Geometric(1, 1, 2); len(g.Looks) != 1 || g.Looks[0] != 1 {
 		t.Errorf("one draw: %v", g.Looks)
 	}
-	if got := s.Level(0.001) * 35; got > 0.001 || got < 0.001*(1-1e-12) {
-		t.Errorf("the looks share %v of 0.001", got)
+	for _, share := range []float64{0, 0.25} {
+		s.LastShare = share
+		sum := 0.0
+		for _, n := range s.Looks {
+			sum += s.Level(n, 0.001)
+		}
+		if sum > 0.001 || sum < 0.001*(1-1e-12) {
+			t.Errorf("the looks share %v of 0.001", sum)
+		}
 	}
-	for _, bad := range []Schedule{{}, {Looks: []int64{0}}, {Looks: []int64{5, 5}}, {Looks: []int64{5, 4}}, {Looks: []int64{MaxTrials + 1}}} {
+	if got := s.Level(100_000, 0.001); got > 0.00025 || got < 0.000249999 {
+		t.Errorf("the last look has %v of 0.001", got)
+	}
+	for _, bad := range []Schedule{{}, {Looks: []int64{0}}, {Looks: []int64{5, 5}}, {Looks: []int64{5, 4}}, {Looks: []int64{MaxTrials + 1}}, {Looks: []int64{5}, LastShare: 1}} {
 		if bad.Validate() == nil {
 			t.Errorf("%v is accepted", bad.Looks)
 		}

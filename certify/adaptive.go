@@ -130,7 +130,7 @@ func (p Params) level(rec *counts.Record) (float64, error) {
 	case string(raw) != strconv.Itoa(stage):
 		return 0, fmt.Errorf("field %q is %s, but the look at %d draws is number %d", stageField, raw, rec.N, stage)
 	}
-	return p.Schedule.Level(p.Alpha), nil
+	return p.Schedule.Level(rec.N, p.Alpha), nil
 }
 
 // Doubts says where a question is not the one that stopped the sampling. The

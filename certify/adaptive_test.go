@@ -14,7 +14,7 @@ import (
 // stops at the first look where any claim is false, if there is one. The exact
 // probability of that, over all paths, must be at most alpha for each claim.
 func TestFalseClaimsOverAllPaths(t *testing.T) {
-	s := bound.Schedule{Looks: []int64{4, 6, 9, 14, 20}}
+	s := bound.Schedule{Looks: []int64{4, 6, 9, 14, 20}, LastShare: 0.25}
 	c := matrix(t, "0->1;1->0", 3)
 	for _, alpha := range []float64{0.02, 0.2, 0.5} {
 		staged := claimTable(t, &s, Params{Sigma: 1, Alpha: alpha, Cost: c, Schedule: &s})
@@ -166,7 +166,7 @@ func TestStagesAreChecked(t *testing.T) {
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: error %v, want %q", name, err, test.want)
 		}
-		if name == "right" && res.PStd != bound.Lower(5, 5, s.Level(0.1)) {
+		if name == "right" && res.PStd != bound.Lower(5, 5, s.Level(5, 0.1)) {
 			t.Errorf("the bound is %v", res.PStd)
 		}
 	}

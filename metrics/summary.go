@@ -161,7 +161,8 @@ func warnings(s Summary, p certify.Params, most int64) []string {
 	// What a perfect run could reach: every draw the top class.
 	level := p.Alpha
 	if p.Schedule != nil { // examples that stopped sooner had no need of more
-		level, most = p.Schedule.Level(p.Alpha), p.Schedule.Last()
+		most = p.Schedule.Last()
+		level = p.Schedule.Level(most, p.Alpha)
 	}
 	best := p.Sigma / 2 * (bound.QuantileDown(bound.Lower(most, most, level/2)) - bound.QuantileUp(bound.Upper(0, most, level/2)))
 	for _, l := range s.Levels {

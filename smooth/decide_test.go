@@ -3,8 +3,8 @@ package smooth
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -124,7 +124,7 @@ func TestTolerance(t *testing.T) {
 	}
 	missed, compared := 0, 0
 	p := rule.params
-	p.Alpha, p.Schedule = p.Schedule.Level(p.Alpha), nil // all draws, at the last look's level
+	p.Alpha, p.Schedule = p.Schedule.Level(cfg.N, p.Alpha), nil // all draws, at the last look's level
 	for _, r := range collect(t, l, data, all, cfg, nil) {
 		res, err := certify.FromCounts(r, p)
 		if err != nil {
@@ -222,20 +222,36 @@ func TestBatchesStayFull(t *testing.T) {
 }
 
 func TestForecast(t *testing.T) {
+	c, err := cost.ParseExpr("0->1", 2, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	looks := DefaultSchedule(100_000)
-	rec := counts.Record{N: 1000, Select: []int64{9, 1}, Count: []int64{900, 90}, Invalid: 10}
-	end := project(&rec, &looks)
-	if end.N != 100_000 || !slices.Equal(end.Count, []int64{90_000, 9000}) || end.Invalid != 1000 {
-		t.Errorf("projected to %+v", end)
+	n := looks.Looks[14]
+	rec := counts.Record{N: n, Select: []int64{9, 1}, Count: []int64{n - n/10 - 10, n / 10}, Invalid: 10}
+	o := outlook{rec: &rec, params: certify.Params{Sigma: 0.5, Alpha: 0.001, Cost: c, Schedule: &looks}, prediction: true, pairs: true}
+	now, even, lucky := o.radii(o.project(0.05, false, false)), o.best(0.5), o.best(0.05)
+	for i := range now {
+		// With an even chance the last look does about as well as the
+		// frequencies say, with a chance of 5% better.
+		if math.Abs(even[i]-now[i]) > 0.01 || lucky[i] < now[i]+0.01 || lucky[i] > now[i]+0.15 {
+			t.Errorf("claim %d: %v now, %v even, %v with luck", i, now[i], even[i], lucky[i])
+		}
 	}
-	// The deviation against the binomial's own: Phi^-1 of 900±sd of 1000.
-	o := outlook{rec: &rec, top: 0, sigma: 0.5, last: 100_000}
-	sd := math.Sqrt(0.9 * 0.1 / 1000)
-	want := 0.5 * (bound.QuantileUp(0.9+sd) - bound.QuantileUp(0.9-sd)) / 2 * math.Sqrt(1-0.01)
-	if got := o.deviation(-1); math.Abs(got-want) > 0.01*want {
-		t.Errorf("the deviation is %v, want %v", got, want)
+	// Simulate the rest: the radius at the last look exceeds the forecast about
+	// as often as it says.
+	rng := rand.New(rand.NewPCG(3, 4))
+	above := 0
+	const runs = 400
+	p := float64(rec.Count[0]) / float64(n)
+	for range runs {
+		truth := p + rng.NormFloat64()*math.Sqrt(p*(1-p)/float64(n))
+		k := truth*1e5 + rng.NormFloat64()*math.Sqrt(truth*(1-truth)*(1e5-float64(n)))
+		if 0.5*bound.QuantileDown(bound.Lower(int64(k), 100_000, looks.Level(100_000, 0.001))) > lucky[0] {
+			above++
+		}
 	}
-	if pair := o.deviation(1); pair < want/2 || pair > 2*want {
-		t.Errorf("the pair's deviation is %v, the prediction's %v", pair, want)
+	if above < 5 || above > 40 {
+		t.Errorf("%d of %d last looks are above the forecast for 5%%", above, runs)
 	}
 }

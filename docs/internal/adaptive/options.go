@@ -1,0 +1,3 @@
+package main
+
+func options(int) error { return nil }
