@@ -49,3 +49,17 @@ picture: build
 	./lorica report report/testdata/gaussian.jsonl.gz report/testdata/margin-cs.jsonl.gz --cost report/testdata/cat.json -o build/report.html
 	chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --hide-scrollbars \
 	  --user-data-dir="$$(mktemp -d)" --window-size=1280,1790 --screenshot=docs/report.png "file://$(CURDIR)/build/report.html" 2>build/chromium.log
+
+# The CPU engine beside ONNX Runtime and PyTorch (needs npm, and a Python with
+# PyTorch: Debian's python3-torch). More models: make peers MODELS=a.onnx,b.onnx
+PEERS ?= $(CURDIR)/build/peers
+MODELS ?= $(CURDIR)/model/builtin/gaussian.onnx
+PYTHON ?= /usr/bin/python3
+ORT = $(PEERS)/node_modules/onnxruntime-node/bin/napi-v6/linux/x64/libonnxruntime.so.1
+.PHONY: peers
+peers: $(ORT)
+	@$(PYTHON) -c 'import torch' || { echo "no PyTorch: apt-get install python3-torch, or set PYTHON"; exit 1; }
+	cd bench && go run . -onnxruntime $(ORT) -models $(MODELS) -train resnet20 -python $(PYTHON)
+
+$(ORT):
+	mkdir -p $(PEERS) && cd $(PEERS) && npm install --no-save --ignore-scripts onnxruntime-node@1.30.0
