@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 )
 
-// The words that identify a row's draw, in this order.
+// The words that identify a row's draw, in this order (the rows of ids).
 const (
 	wordIndex = iota
 	wordExample
@@ -18,7 +18,23 @@ const (
 	words
 )
 
-// noiseGraph is draw.Noise for a batch: ids is [words, rows] uint32, the result
+// DrawIDs lays the identities of a batch's draws out as Noise and Words want
+// them: [words, rows] uint32, from five vectors of [rows].
+func DrawIDs(index, example, phase, key0, key1 *graph.Node) *graph.Node {
+	return graph.Stack([]*graph.Node{index, example, phase, key0, key1}, 0)
+}
+
+// Words gives four random words a draw, [rows] each: draw.Philox of its block 0.
+func Words(ids *graph.Node) [4]*graph.Node {
+	rows := ids.Shape().Dim(1)
+	word := func(i int) *graph.Node {
+		return graph.Reshape(graph.Slice(ids, graph.AxisElem(i), graph.AxisRange()), rows)
+	}
+	block := graph.ZerosLike(word(wordIndex))
+	return philoxGraph([4]*graph.Node{block, word(wordIndex), word(wordExample), word(wordPhase)}, word(wordKey0), word(wordKey1))
+}
+
+// Noise is draw.Noise for a batch: ids is what DrawIDs made, the result
 // [rows, size] standard normal values.
 //
 // Every value computes its own Philox block and keeps one of the four words'
@@ -27,11 +43,10 @@ const (
 // addition to the image, a thousandth of a forward pass. Shifts are written as
 // unsigned divisions by powers of two, which every backend has and XLA turns
 // back into shifts.
-func noiseGraph(ids *graph.Node, size int) *graph.Node {
+func Noise(ids *graph.Node, size int) *graph.Node {
 	g := ids.Graph()
 	rows := ids.Shape().Dim(1)
 	u32 := func(v uint32) *graph.Node { return graph.Const(g, v) }
-	u64 := func(v uint64) *graph.Node { return graph.Const(g, v) }
 	dims := []int{rows, size}
 	word := func(i int) *graph.Node {
 		w := graph.Reshape(graph.Slice(ids, graph.AxisElem(i), graph.AxisRange()), rows, 1)
@@ -42,10 +57,16 @@ func noiseGraph(ids *graph.Node, size int) *graph.Node {
 	upper := graph.GreaterOrEqual(lane, u32(2))
 	odd := graph.Equal(graph.BitwiseAnd(lane, graph.BroadcastToDims(u32(1), dims...)), u32(1))
 
-	// Ten rounds (draw.Philox).
-	c0 := graph.Div(position, u32(4))
-	c1, c2, c3 := word(wordIndex), word(wordExample), word(wordPhase)
-	k0, k1 := word(wordKey0), word(wordKey1)
+	c := philoxGraph([4]*graph.Node{graph.Div(position, u32(4)), word(wordIndex), word(wordExample), word(wordPhase)},
+		word(wordKey0), word(wordKey1))
+	return boxMullerGraph(graph.Where(upper, c[2], c[0]), graph.Where(upper, c[3], c[1]), odd)
+}
+
+// philoxGraph is draw.Philox, elementwise: ten rounds.
+func philoxGraph(c [4]*graph.Node, k0, k1 *graph.Node) [4]*graph.Node {
+	g := k0.Graph()
+	u32 := func(v uint32) *graph.Node { return graph.Const(g, v) }
+	u64 := func(v uint64) *graph.Node { return graph.Const(g, v) }
 	high := func(c *graph.Node, m uint64) *graph.Node {
 		p := graph.Mul(graph.ConvertDType(c, dtypes.Uint64), u64(m))
 		return graph.ConvertDType(graph.Div(p, u64(1<<32)), dtypes.Uint32)
@@ -53,12 +74,12 @@ func noiseGraph(ids *graph.Node, size int) *graph.Node {
 	const m0, m1, w0, w1 = 0xD2511F53, 0xCD9E8D57, 0x9E3779B9, 0xBB67AE85
 	for round := range uint32(10) {
 		key0, key1 := graph.Add(k0, u32(w0*round)), graph.Add(k1, u32(round*w1))
-		h0, l0 := high(c0, m0), graph.Mul(c0, u32(m0))
-		h1, l1 := high(c2, m1), graph.Mul(c2, u32(m1))
-		c0, c1 = graph.BitwiseXor(graph.BitwiseXor(h1, c1), key0), l1
-		c2, c3 = graph.BitwiseXor(graph.BitwiseXor(h0, c3), key1), l0
+		h0, l0 := high(c[0], m0), graph.Mul(c[0], u32(m0))
+		h1, l1 := high(c[2], m1), graph.Mul(c[2], u32(m1))
+		c[0], c[1] = graph.BitwiseXor(graph.BitwiseXor(h1, c[1]), key0), l1
+		c[2], c[3] = graph.BitwiseXor(graph.BitwiseXor(h0, c[3]), key1), l0
 	}
-	return boxMullerGraph(graph.Where(upper, c2, c0), graph.Where(upper, c3, c1), odd)
+	return c
 }
 
 // boxMullerGraph is draw.BoxMuller in float32: the sine where odd, else the

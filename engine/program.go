@@ -51,7 +51,7 @@ func compile(e *Engine, m *model.Model, ctx *context.Context, c SamplerConfig, r
 		// A row beyond the work has slot -1: it reads slot 0 and counts nowhere.
 		from := graph.Max(slot, graph.Const(g, int32(0)))
 		x := graph.Gather(images, graph.Reshape(from, rows, 1))
-		x = graph.Add(x, graph.MulScalar(noiseGraph(ids, s.Size()), c.Sigma))
+		x = graph.Add(x, graph.MulScalar(Noise(ids, s.Size()), c.Sigma))
 		logits := m.Logits(ctx, graph.Reshape(x, rows, s.C, s.H, s.W), how)
 		out = countGraph(classGraph(logits), slot, slots, m.Labels+1)
 	}

@@ -231,7 +231,7 @@ func TestNoiseGraphIsDrawNoise(t *testing.T) {
 	for i := range ids {
 		ids[i] = r.Uint32()
 	}
-	got := graph.MustExecOnce(backend, func(ids *graph.Node) *graph.Node { return noiseGraph(ids, size) },
+	got := graph.MustExecOnce(backend, func(ids *graph.Node) *graph.Node { return Noise(ids, size) },
 		tensors.FromFlatDataAndDimensions(ids, words, rows)).Value().([][]float32)
 	want := make([]float32, size)
 	for row := range rows {

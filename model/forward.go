@@ -67,7 +67,31 @@ func (n *Net) Take(ctx *context.Context) (Weights, error) {
 // and are converted for each convolution; batch norm is float32 in between.
 // how.Constants has no meaning here. It panics where GoMLX does.
 func (n *Net) Forward(ctx *context.Context, x *graph.Node, training bool, how Lowering) *graph.Node {
-	f := &forward{Lowering: how, ctx: ctx.In(Scope).Checked(false), training: training}
+	ctx = ctx.In(Scope).Checked(false)
+	variable := func(name string) *context.Variable {
+		v := ctx.GetVariable(name)
+		if v == nil {
+			panic(fmt.Errorf("variable %q is not in the context: call Place first", name))
+		}
+		return v
+	}
+	return n.ForwardWith(Params{
+		Value: func(name string) *graph.Node { return variable(name).ValueGraph(x.Graph()) },
+		Move:  func(name string, next *graph.Node) { variable(name).SetValueGraph(next) },
+	}, x, training, how)
+}
+
+// Params gives the parameters of a net to a graph by name, wherever they are
+// kept. Move takes the next value of a running statistic of a batch norm in
+// training; where it is nil the statistics stay.
+type Params struct {
+	Value func(name string) *graph.Node
+	Move  func(name string, next *graph.Node)
+}
+
+// ForwardWith is Forward with the parameters kept by the caller.
+func (n *Net) ForwardWith(p Params, x *graph.Node, training bool, how Lowering) *graph.Node {
+	f := &forward{Lowering: how, Params: p, training: training}
 	if f.DType == dtypes.InvalidDType {
 		f.DType = dtypes.Float32
 	}
@@ -88,24 +112,12 @@ func (n *Net) Forward(ctx *context.Context, x *graph.Node, training bool, how Lo
 
 type forward struct {
 	Lowering
-	ctx      *context.Context
+	Params
 	training bool
 }
 
-func (f *forward) variable(name string) *context.Variable {
-	v := f.ctx.GetVariable(name)
-	if v == nil {
-		panic(fmt.Errorf("variable %q is not in the context: call Place first", name))
-	}
-	return v
-}
-
-func (f *forward) value(g *graph.Graph, name string) *graph.Node {
-	return f.variable(name).ValueGraph(g)
-}
-
 func (f *forward) perChannel(x *graph.Node, name string) *graph.Node {
-	return spread(graph.ConvertDType(f.value(x.Graph(), name), x.DType()), x, f.ChannelsLast)
+	return spread(graph.ConvertDType(f.Value(name), x.DType()), x, f.ChannelsLast)
 }
 
 func (f *forward) layer(l Layer, in []*graph.Node) *graph.Node {
@@ -119,7 +131,7 @@ func (f *forward) layer(l Layer, in []*graph.Node) *graph.Node {
 	case BatchNorm:
 		return f.batchNorm(l, x)
 	case Conv:
-		w := f.value(x.Graph(), l.Name+".weight")
+		w := f.Value(l.Name + ".weight")
 		if f.ChannelsLast {
 			w = graph.TransposeAllAxes(w, 0, 2, 3, 1)
 		}
@@ -148,7 +160,7 @@ func (f *forward) layer(l Layer, in []*graph.Node) *graph.Node {
 		return graph.Reshape(x, x.Shape().Dim(0), -1)
 	case Dense:
 		x = graph.ConvertDType(x, dtypes.Float32)
-		y := graph.DotGeneral(x, []int{1}, nil, f.value(x.Graph(), l.Name+".weight"), []int{1}, nil)
+		y := graph.DotGeneral(x, []int{1}, nil, f.Value(l.Name+".weight"), []int{1}, nil)
 		if l.Bias {
 			y = graph.Add(y, f.perChannel(y, l.Name+".bias"))
 		}
@@ -163,8 +175,8 @@ func (f *forward) batchNorm(l Layer, x *graph.Node) *graph.Node {
 	dtype := x.DType()
 	x = graph.ConvertDType(x, dtypes.Float32)
 	g := x.Graph()
-	gamma, beta := f.value(g, l.Name+".weight"), f.value(g, l.Name+".bias")
-	mean, variance := f.value(g, l.Name+".running_mean"), f.value(g, l.Name+".running_var")
+	gamma, beta := f.Value(l.Name+".weight"), f.Value(l.Name+".bias")
+	mean, variance := f.Value(l.Name+".running_mean"), f.Value(l.Name+".running_var")
 	if f.training {
 		axes := []int{0, 2, 3}
 		switch {
@@ -178,8 +190,11 @@ func (f *forward) batchNorm(l Layer, x *graph.Node) *graph.Node {
 		v := graph.Sub(graph.ReduceMean(graph.Square(x), axes...), graph.Square(m))
 		v = graph.Max(v, graph.ScalarZero(g, dtypes.Float32))
 		move := func(name string, running, batch *graph.Node) {
+			if f.Move == nil {
+				return
+			}
 			next := graph.Add(graph.MulScalar(running, 1-Momentum), graph.MulScalar(batch, Momentum))
-			f.variable(name).SetValueGraph(graph.StopGradient(next))
+			f.Move(name, graph.StopGradient(next))
 		}
 		move(l.Name+".running_mean", mean, m)
 		move(l.Name+".running_var", variance, graph.MulScalar(v, count/max(count-1, 1)))

@@ -69,6 +69,7 @@ func newRoot() *cobra.Command {
 		newDemo(),
 		newEvaluate(),
 		newReport(),
+		newTrain(),
 		newData(),
 		newMerge(),
 		newExport(),

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lorica/cost"
+	"lorica/dataset"
+	"lorica/engine"
+	"lorica/model"
+	"lorica/train"
+)
+
+// trainFlags are what train was asked for, beside the configuration.
+type trainFlags struct {
+	data, split, out     string
+	recipe, init, engine string
+	sweep                string
+	resume               bool
+	holdout              int
+	saveEvery            time.Duration
+	keep, lookEvery      int
+	look, lookDraws      int
+	eps                  float64
+	sweepN               int64
+	sweepExamples        int
+}
+
+func newTrain() *cobra.Command {
+	var f trainFlags
+	shown := train.DefaultConfig(train.MarginCS)
+	c := &cobra.Command{
+		Use:   "train --method METHOD --data DATA --cost COST --out RUN",
+		Short: "Train a model whose costly mistakes are hard to force",
+		Long: `Train a classifier under Gaussian noise with one of the paper's methods:
+  ` + strings.Join(train.Methods(), ", ") + `.
+Those that end in -cs take the costs into account; margin-cs is the paper's own.
+
+DATA is one of
+` + dataset.Specs + `
+COST is a .csv or .json matrix or an expression such as 'cat->*'. Methods without
+-cs use it for the running estimate alone.
+
+Every hyper-parameter has the paper's default for the method. --recipe small is a
+budget of minutes on one GPU; --recipe equation takes margin-cs to the letter.
+
+The run folder gets model.safetensors (for lorica certify), train.jsonl (losses by
+part, throughput and a running estimate of Acc and Rob_cs) and checkpoints. A run
+that was interrupted or killed goes on where it stopped when the same command is
+given again, and ends with the same weights, bit for bit, on the same engine.
+
+--sweep 'lambda2=1,2,3;gamma2=8,16' trains every combination and prints what each
+costs in accuracy and brings in robustness.`,
+		Example: `  lorica train --method margin-cs --arch resnet20 --recipe small --data cifar10:DIR --cost 'cat->*' --engine xla:cuda --out run
+  lorica certify --model run/model.safetensors --data cifar10:DIR --cost 'cat->*' --sigma 0.5 --out certified`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return trainCommand(c, f) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.data, "data", "", "`data` set to train on")
+	fl.StringVar(&f.split, "split", "", "`part` of the data (default: train, where there is one)")
+	fl.StringVar(&f.out, "out", "", "run `folder` to write, or to go on with")
+	fl.StringVar(&f.recipe, "recipe", "", "ready-made `changes` of the defaults: "+strings.Join(train.Recipes(), ", "))
+	fl.StringVar(&f.init, "init", "", "`model` whose weights to begin with (default: fresh ones)")
+	fl.StringVar(&f.engine, "engine", engine.DefaultSpec, "where it runs: cpu, xla:cuda, xla:cpu or xla:/path/to/plugin.so")
+	fl.BoolVar(&f.resume, "resume", false, "go on with the run in --out; fail where there is none")
+	fl.IntVar(&f.holdout, "holdout", 0, "keep every K-th training example back for the running estimate and sweeps (0: use the val or test split)")
+	fl.DurationVar(&f.saveEvery, "save-every", time.Minute, "time between checkpoints")
+	fl.IntVar(&f.keep, "keep", 2, "checkpoints to keep")
+	fl.IntVar(&f.lookEvery, "look-every", 1, "epochs between running estimates (0: none, which saves compiling them)")
+	fl.IntVar(&f.look, "look", 200, "examples of the running estimate, and as many sensitive ones at most")
+	fl.IntVar(&f.lookDraws, "look-draws", 32, "draws an example in it")
+	fl.Float64Var(&f.eps, "eps", 0.5, "radius that the running estimate and sweeps state robustness at")
+	fl.StringVar(&f.sweep, "sweep", "", "`grid` of settings to train: 'lambda2=1,2,3;gamma2=8,16'")
+	fl.Int64Var(&f.sweepN, "sweep-n", 1000, "draws an example when a sweep certifies")
+	fl.IntVar(&f.sweepExamples, "sweep-examples", 200, "examples that a sweep certifies, and as many sensitive ones at most")
+	configFlags(fl, &shown)
+	return c
+}
+
+// configFlags registers a configuration's fields. Their defaults depend on the
+// method, so the help shows those of margin-cs.
+func configFlags(fl *pflag.FlagSet, c *train.Config) {
+	fl.StringVar(&c.Method, "method", c.Method, "training `method`: "+strings.Join(train.Methods(), ", "))
+	fl.StringVar(&c.Arch, "arch", c.Arch, "`architecture`: "+strings.Join(model.Architectures(), ", "))
+	fl.StringVar(&c.Cost, "cost", c.Cost, "cost `matrix`: a .csv or .json file or an expression")
+	fl.Float64Var(&c.Sigma, "sigma", c.Sigma, "noise level, in units of pixels in [0,1]")
+	fl.Uint64Var(&c.Seed, "seed", c.Seed, "seed of weights, order, augmentation and noise")
+	fl.IntVar(&c.Epochs, "epochs", c.Epochs, "passes over the data")
+	fl.IntVar(&c.Batch, "batch", c.Batch, "images a step")
+	fl.IntVar(&c.Draws, "draws", c.Draws, "noisy copies of an image in a step")
+	fl.Float64Var(&c.LR, "lr", c.LR, "learning rate")
+	fl.Float64Var(&c.Momentum, "momentum", c.Momentum, "momentum of SGD")
+	fl.BoolVar(&c.Nesterov, "nesterov", c.Nesterov, "Nesterov's momentum")
+	fl.Float64Var(&c.WeightDecay, "weight-decay", c.WeightDecay, "weight decay")
+	fl.Float64Var(&c.Clip, "clip", c.Clip, "largest norm of the gradient (0: any)")
+	fl.StringVar(&c.Schedule, "schedule", c.Schedule, "learning rate over time: multistep, cosine or onecycle")
+	fl.IntSliceVar(&c.Milestones, "milestones", c.Milestones, "multistep: `epochs` at which the rate falls")
+	fl.Float64Var(&c.Decay, "decay", c.Decay, "multistep: factor by which it falls")
+	fl.IntVar(&c.Warmup, "warmup", c.Warmup, "steps over which the rate rises")
+	fl.StringVar(&c.Augment, "augment", c.Augment, "crop (shift by 4 and mirror), resized (random resized crop), flip or none")
+	fl.IntVar(&c.MaxSteps, "max-steps", c.MaxSteps, "end after this many steps (0: all epochs)")
+	fl.Float64Var(&c.Lambda, "lambda", c.Lambda, "gaussian-cs, smoothadv-cs, smoothmix-cs: weight of sensitive examples (1.1); macer: of the margins (4)")
+	fl.Float64Var(&c.Lambda1, "lambda1", c.Lambda1, "margin-cs: weight of the margin terms")
+	fl.Float64Var(&c.Lambda2, "lambda2", c.Lambda2, "margin-cs: weight of the sensitive one within them")
+	fl.Float64Var(&c.Gamma, "gamma", c.Gamma, "macer: largest margin that is still widened (8)")
+	fl.Float64Var(&c.Gamma1, "gamma1", c.Gamma1, "margin-cs: the same for normal examples")
+	fl.Float64Var(&c.Gamma2, "gamma2", c.Gamma2, "margin-cs: the same for sensitive examples")
+	fl.Float64Var(&c.Beta, "beta", c.Beta, "macer, margin-cs: sharpness of the softmax that margins are of")
+	fl.StringVar(&c.NLL, "nll", c.NLL, "classification loss over the draws: mean-softmax or per-draw")
+	fl.StringVar(&c.Pair, "pair", c.Pair, "margin-cs: max (the dearest pair of an example) or sum")
+	fl.BoolVar(&c.MaskMisclassified, "mask-misclassified", c.MaskMisclassified, "margin-cs: leave sensitive examples that are wrong out of the margin term")
+	fl.IntVar(&c.AttackSteps, "attack-steps", c.AttackSteps, "smoothadv (2), smoothmix (4): steps of the adversary")
+	fl.Float64Var(&c.AttackEps, "attack-eps", c.AttackEps, "smoothadv: l2 radius of the adversary (0.25)")
+	fl.Float64Var(&c.AttackStep, "attack-step", c.AttackStep, "smoothmix: length of its step (0: twice sigma)")
+	fl.IntVar(&c.AttackWarmup, "attack-warmup", c.AttackWarmup, "epochs over which the adversary grows (10)")
+	fl.Float64Var(&c.Eta, "eta", c.Eta, "smoothmix: weight of the mixed term (5)")
+	fl.Float64Var(&c.Penalty, "penalty", c.Penalty, "smoothmix: pull of the adversary back to the image")
+	fl.StringVar((*string)(&c.Precision), "precision", "", "float32 or bfloat16, with float32 weights (default: bfloat16 on XLA devices)")
+	fl.StringVar(&c.Layout, "layout", c.Layout, "nhwc or nchw (default: what suits the engine)")
+	fl.IntVar(&c.Unroll, "unroll", c.Unroll, "steps in one execution of the device")
+}
+
+// configOf is the configuration that the flags ask for: the method's default,
+// the recipe, then what was given.
+func configOf(fl *pflag.FlagSet, recipe string) (train.Config, error) {
+	method, err := fl.GetString("method")
+	if err != nil {
+		return train.Config{}, err
+	}
+	c := train.DefaultConfig(method)
+	if fl.Changed("arch") {
+		c.Arch, _ = fl.GetString("arch") // recipes depend on it
+	}
+	if c, err = c.Recipe(recipe); err != nil {
+		return c, usagef("--recipe: %w", err)
+	}
+	given := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Precision = ""
+	configFlags(given, &c)
+	fl.Visit(func(f *pflag.Flag) {
+		if err != nil || given.Lookup(f.Name) == nil {
+			return
+		}
+		if !train.Uses(method, strings.ReplaceAll(f.Name, "-", "_")) {
+			err = usagef("method %s has no --%s", method, f.Name)
+			return
+		}
+		value := f.Value.String()
+		if s, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(s.GetSlice(), ",")
+		}
+		err = given.Set(f.Name, value)
+	})
+	return c, err
+}
+
+// trainCommand trains one run, or a grid of them.
+func trainCommand(c *cobra.Command, f trainFlags) error {
+	if f.data == "" || f.out == "" {
+		return usagef("train needs --data and --out (see lorica train --help)")
+	}
+	config, err := configOf(c.Flags(), f.recipe)
+	if err != nil {
+		return err
+	}
+	if f.sweep != "" {
+		return sweep(c, f)
+	}
+	return trainOnce(c, f, config)
+}
+
+// trainOnce trains one configuration.
+func trainOnce(c *cobra.Command, f trainFlags, config train.Config) (err error) {
+	task, err := prepareTraining(c, f, config)
+	if err != nil {
+		return err
+	}
+	if task.Engine, err = openEngine(f.engine); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, task.Engine.Close()) }()
+	if task.Precision == "" {
+		task.Precision = engine.BFloat16
+		if task.Engine.Host() {
+			task.Precision = engine.Float32
+		}
+	}
+	if err := task.Validate(); err != nil {
+		return usageError{err}
+	}
+	shown := newTrainMeter(c.ErrOrStderr())
+	task.Watch = shown.watch
+	task.Warn = func(s string) { fmt.Fprintln(c.ErrOrStderr(), "warning:", s) }
+	res, err := train.Run(c.Context(), task)
+	shown.done()
+	if err != nil {
+		return err
+	}
+	return shown.result(c.OutOrStdout(), res)
+}
+
+// prepareTraining opens and checks everything but the engine.
+func prepareTraining(c *cobra.Command, f trainFlags, config train.Config) (train.Task, error) {
+	task := train.Task{Config: config, Dir: f.out, SaveEvery: f.saveEvery, Keep: f.keep, LookEvery: f.lookEvery}
+	if old, err := filepath.Glob(filepath.Join(f.out, "checkpoints", "step-*.safetensors")); err != nil {
+		return task, err
+	} else if f.resume && len(old) == 0 {
+		return task, fmt.Errorf("--resume: there is no checkpoint in %s", filepath.Join(f.out, "checkpoints"))
+	} else if len(old) > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "going on with %s\n", old[len(old)-1])
+	}
+	set, err := openTraining(f)
+	if err != nil {
+		return task, err
+	}
+	for _, w := range set.Warnings() {
+		fmt.Fprintln(c.ErrOrStderr(), "warning:", w)
+	}
+	task.Identity = strings.TrimSpace(set.Identity() + " " + set.Split())
+	names := set.Classes()
+	if config.Cost != "" {
+		if task.Costs, err = cost.Parse(config.Cost, len(names), names); err != nil {
+			return task, usagef("--cost: %w", err)
+		}
+		task.Config.Cost = task.Costs.String()
+	} else if strings.HasSuffix(config.Method, "-cs") {
+		return task, usagef("method %s needs --cost", config.Method)
+	}
+	kept, held, err := divide(f, set)
+	if err != nil {
+		return task, err
+	}
+	if f.holdout > 0 {
+		task.Identity += fmt.Sprintf(" without every %d", f.holdout)
+	}
+	if task.Data, err = train.Load(set, kept); err != nil {
+		return task, err
+	}
+	if f.lookEvery > 0 {
+		if task.Held, err = held.pick(f, task.Costs); err != nil {
+			return task, err
+		}
+	}
+	if f.init != "" {
+		m, err := loadModel(f.init)
+		if err != nil {
+			return task, err
+		}
+		if m.Net == nil {
+			return task, fmt.Errorf("--init: %s is not a network that can be trained", f.init)
+		}
+		task.Init = m.Weights
+	}
+	return task, nil
+}

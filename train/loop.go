@@ -1,0 +1,363 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gomlx/gomlx/backends"
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"lorica/cost"
+	"lorica/draw"
+	"lorica/engine"
+	"lorica/model"
+)
+
+// Task is a run to make, or to go on with.
+type Task struct {
+	Config
+	Engine   *engine.Engine
+	Data     *Data
+	Identity string        // of the data and its split
+	Costs    *cost.Matrix  // nil: nothing costs
+	Held     *Held         // nil: no running estimate
+	Init     model.Weights // nil: fresh ones
+	Dir      string        // the run folder
+
+	SaveEvery time.Duration // between checkpoints
+	Keep      int           // checkpoints to keep
+	LookEvery int           // epochs between estimates
+
+	Watch func(Progress) // where it is; may be nil
+	Warn  func(string)
+}
+
+// Progress is how far a run is, and how it does.
+type Progress struct {
+	Step, Steps   int
+	Epoch, Epochs int
+	Samples       int64 // noisy images since this process began
+	Last          Epoch // the losses since the last report
+	EpochDone     bool  // Last is the line of an epoch
+}
+
+// Result is what a finished run came to.
+type Result struct {
+	Model   string // the file
+	Epochs  []Epoch
+	Compile time.Duration
+	Train   time.Duration // from the first step to the last, in this process
+	Samples int64
+}
+
+// The steps between two readings of the losses, and in a window of orders.
+const (
+	reportSteps = 25
+	windowSteps = 1024
+)
+
+// NotFiniteError says where a loss stopped being a number.
+type NotFiniteError struct {
+	Step, Epoch int
+	Examples    []int  // of the batch
+	Checkpoint  string // with the weights before that step
+}
+
+func (e *NotFiniteError) Error() string {
+	return fmt.Sprintf("the loss is not finite at step %d (epoch %d), on the examples %v: the weights before it are in %s; lower --lr or --clip the gradient",
+		e.Step, e.Epoch+1, e.Examples, e.Checkpoint)
+}
+
+// run is a Task on its way.
+type run struct {
+	task Task
+	stepper
+	backend  backends.Backend
+	step     int
+	total    int
+	perEpoch int
+	start    header
+
+	program, attack *program
+	monitor         chan *monitor // holds it when it is compiled
+	held            *monitor
+	values          map[string]*tensors.Tensor // on the device, by input
+	zeros           *tensors.Tensor            // the push that an attack begins with
+	journal         *journal
+	saved           int // step of the last checkpoint
+	savedAt         time.Time
+}
+
+// Run trains, from the last checkpoint in the run folder or from the beginning,
+// and writes the model. On cancellation it saves first.
+func Run(ctx context.Context, task Task) (res Result, err error) {
+	r, err := newRun(task)
+	if err != nil {
+		return res, err
+	}
+	defer r.close()
+	began := time.Now()
+	if err := r.compile(); err != nil {
+		return res, err
+	}
+	res.Compile = time.Since(began)
+	began = time.Now()
+	if err := r.train(ctx, &res); err != nil {
+		return res, err
+	}
+	res.Train = time.Since(began)
+	res.Model = filepath.Join(r.task.Dir, "model.safetensors")
+	res.Epochs = r.journal.epochs
+	st, err := r.fetch()
+	if err != nil {
+		return res, err
+	}
+	meta := r.meta()
+	if meta.History, err = json.Marshal(r.journal.epochs); err != nil {
+		return res, err
+	}
+	w := model.Weights{}
+	r.learned.unpack(st.theta, w)
+	r.fixed.unpack(st.stats, w)
+	m, err := model.FromNet(res.Model, r.net, w)
+	if err != nil {
+		return res, err
+	}
+	m.Meta = meta
+	return res, m.Save(res.Model, nil)
+}
+
+func newRun(task Task) (*run, error) {
+	r := &run{task: task, backend: task.Engine.Backend()}
+	if err := task.Validate(); err != nil {
+		return nil, err
+	}
+	if task.Engine.Host() && task.Precision != engine.Float32 {
+		return nil, fmt.Errorf("engine %s computes in float32 only: leave --precision out, or use an XLA engine", task.Engine.Spec())
+	}
+	r.perEpoch = task.Data.Len() / task.Batch
+	if r.perEpoch == 0 {
+		return nil, fmt.Errorf("a batch of %d is larger than the data of %d examples", task.Batch, task.Data.Len())
+	}
+	r.total = r.perEpoch * task.Epochs
+	if task.MaxSteps > 0 {
+		r.total = min(r.total, task.MaxSteps)
+	}
+	net, err := model.NewArchitecture(task.Arch, task.Data.Shape, len(task.Data.Names))
+	if err != nil {
+		return nil, err
+	}
+	r.stepper = stepper{Config: task.Config, net: net, costs: task.Costs, examples: task.Data.Len()}
+	r.learned, r.fixed = layouts(net)
+	r.how = model.Lowering{DType: dtypes.Float32, ChannelsLast: task.Layout == "nhwc" || task.Layout == "" && !task.Engine.Host()}
+	if task.Precision == engine.BFloat16 {
+		r.how.DType = dtypes.BFloat16
+	}
+	r.window = min(windowSteps, r.total)
+	r.window += (r.Unroll - r.window%r.Unroll) % r.Unroll
+	r.start = header{Config: task.Config, Engine: task.Engine.Description(), Data: task.Identity}
+	return r, r.begin()
+}
+
+// normalisation is the usual one for the data that an identity names.
+func normalisation(identity string, channels int) model.Normalisation {
+	kind, _, _ := strings.Cut(identity, " ")
+	if kind == "idx" && channels == 1 {
+		kind = "mnist"
+	}
+	return model.NormalisationFor(kind, channels)
+}
+
+// begin puts the state of the last good checkpoint, or a fresh one, on the
+// device, and the data with it.
+func (r *run) begin() error {
+	fresh, err := r.net.Init(r.Seed, normalisation(r.task.Identity, r.task.Data.Shape.C))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(r.task.Dir, "checkpoints"), 0o755); err != nil {
+		return err
+	}
+	files, err := checkpoints(r.task.Dir)
+	if err != nil {
+		return err
+	}
+	if r.task.Init != nil {
+		for name, a := range r.task.Init {
+			fresh[name] = a
+		}
+		if err := r.net.Check(fresh); err != nil {
+			return fmt.Errorf("the weights to begin with: %w", err)
+		}
+	}
+	st := state{theta: r.learned.pack(fresh), velocity: make([]float32, r.learned.size), stats: r.fixed.pack(fresh)}
+	if len(files) > 0 {
+		last := files[len(files)-1]
+		var warning string
+		if st, warning, err = r.restore(last, r.start, fresh); err != nil {
+			return err
+		}
+		if warning != "" && r.task.Warn != nil {
+			r.task.Warn(last + ": " + warning)
+		}
+	}
+	r.step, r.saved, r.savedAt = st.step, st.step, time.Now()
+	if r.journal, err = openJournal(r.task.Dir, r.start, st.step); err != nil {
+		return err
+	}
+	if len(st.stats) == 0 {
+		st.stats = []float32{0}
+	}
+	size := r.task.Data.Shape.Size()
+	r.values = map[string]*tensors.Tensor{}
+	for _, v := range []struct {
+		name   string
+		values any
+		dims   []int
+	}{
+		{"theta", st.theta, []int{len(st.theta)}}, {"velocity", st.velocity, []int{len(st.velocity)}}, {"stats", st.stats, []int{len(st.stats)}},
+		{"pixels", r.task.Data.Pixels, []int{r.task.Data.Len(), size}}, {"labels", r.task.Data.Labels, []int{r.task.Data.Len()}},
+	} {
+		if err := r.put(v.name, v.values, v.dims...); err != nil {
+			return err
+		}
+	}
+	if r.attacks() {
+		if r.zeros, err = upload(r.backend, make([]float32, r.Batch*size), r.Batch, size); err != nil {
+			return err
+		}
+	}
+	return errors.Join(r.put("tally", make([]float32, tallyWords), tallyWords), r.openWindow())
+}
+
+// put uploads an input in place of what was there.
+func (r *run) put(name string, values any, dims ...int) error {
+	t, err := upload(r.backend, values, dims...)
+	if err != nil {
+		return fmt.Errorf("uploading %s: %w", name, err)
+	}
+	if old := r.values[name]; old != nil {
+		if err := old.FinalizeAll(); err != nil {
+			return err
+		}
+	}
+	r.values[name] = t
+	return nil
+}
+
+// openWindow sends the orders and rates of the steps to come, and the clock.
+func (r *run) openWindow() error {
+	base := r.step / r.window * r.window
+	batches, rates := make([]int32, 0, r.window*r.Batch), make([]float32, 0, 2*r.window)
+	epoch, perm := -1, []int(nil)
+	for step := base; step < base+r.window; step++ {
+		rates = append(rates, float32(r.rate(step, r.perEpoch, r.total)), float32(r.ramp(step, r.perEpoch)))
+		if e := step / r.perEpoch; e != epoch {
+			epoch, perm = e, order(r.Seed, e, r.task.Data.Len())
+		}
+		from := step % r.perEpoch * r.Batch
+		for _, i := range perm[from : from+r.Batch] {
+			batches = append(batches, int32(i))
+		}
+	}
+	key := draw.Key(r.Seed)
+	clock := []uint32{clockStep: uint32(r.step), clockBase: uint32(base), clockTotal: uint32(r.total), clockBad: never, clockKey0: key[0], clockKey1: key[1]}
+	return errors.Join(
+		r.put("order", batches, len(batches)),
+		r.put("rates", rates, r.window, 2),
+		r.put("clock", clock, clockWords))
+}
+
+// compile builds the programs. On a device the monitor's is built beside the
+// first steps: a look is skipped until it is there.
+func (r *run) compile() (err error) {
+	if r.attacks() {
+		if r.attack, err = compile(r.backend, "attack", r.attackInputs(), r.attackGraph); err != nil {
+			return fmt.Errorf("compiling the attack: %w", err)
+		}
+	}
+	if r.program, err = compile(r.backend, "step", r.inputs(), r.graph); err != nil {
+		return fmt.Errorf("compiling the step: %w", err)
+	}
+	if r.task.Held == nil || r.task.LookEvery == 0 {
+		return nil
+	}
+	r.monitor = make(chan *monitor, 1)
+	build := func() error {
+		m, err := newMonitor(r.task.Engine, &r.stepper, *r.task.Held)
+		if err == nil {
+			r.monitor <- m
+		}
+		return err
+	}
+	if r.task.Engine.Host() {
+		return build()
+	}
+	go func() {
+		if err := build(); err != nil && r.task.Warn != nil {
+			r.task.Warn(fmt.Sprintf("no running estimate: %v", err))
+		}
+		close(r.monitor)
+	}()
+	return nil
+}
+
+func (r *run) meta() model.Meta {
+	raw, err := json.Marshal(r.start)
+	if err != nil {
+		panic(err) // a struct of plain fields
+	}
+	return model.Meta{Architecture: r.Arch, Image: r.net.Image(), Classes: r.net.Classes(), Names: r.task.Data.Names,
+		Sigma: r.Sigma, Method: r.Method, Data: r.task.Identity, Seed: r.Seed, Config: raw}
+}
+
+// fetch reads the state back.
+func (r *run) fetch() (state, error) {
+	st := state{step: r.step, theta: make([]float32, r.learned.size), velocity: make([]float32, r.learned.size), stats: make([]float32, max(r.fixed.size, 1))}
+	err := errors.Join(
+		download(r.backend, r.values["theta"], st.theta),
+		download(r.backend, r.values["velocity"], st.velocity),
+		download(r.backend, r.values["stats"], st.stats))
+	st.stats = st.stats[:r.fixed.size]
+	return st, err
+}
+
+// save writes a checkpoint of the steps made so far.
+func (r *run) save() error {
+	if r.saved == r.step && r.step > 0 {
+		return nil
+	}
+	st, err := r.fetch()
+	if err != nil {
+		return err
+	}
+	if err := r.stepper.save(checkpointFile(r.task.Dir, r.step), r.meta(), st); err != nil {
+		return err
+	}
+	r.saved, r.savedAt = r.step, time.Now()
+	return prune(r.task.Dir, max(r.task.Keep, 1))
+}
+
+func (r *run) close() {
+	r.program.close()
+	r.attack.close()
+	if r.monitor != nil {
+		if r.held == nil {
+			r.held = <-r.monitor
+		}
+		r.held.close()
+	}
+	if r.journal != nil && r.journal.file != nil {
+		r.journal.file.Close()
+	}
+	for _, t := range r.values {
+		_ = t.FinalizeAll() // the run is over: nothing is lost with a buffer
+	}
+}
