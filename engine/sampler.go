@@ -31,7 +31,7 @@ type SamplerConfig struct {
 	Precision Precision `json:"precision"`
 	Batch     int       `json:"batch,omitempty"` // rows; 0 means what fits and fills the device
 
-	// Layout of the activations: "nhwc", "nchw", or "" for what suits the engine.
+	// Layout of the activations: "nhwc" (also the empty string) or "nchw".
 	Layout string `json:"layout,omitempty"`
 }
 
@@ -63,12 +63,8 @@ func (c SamplerConfig) dtype() dtypes.DType {
 	return dtypes.Float32
 }
 
-func (c SamplerConfig) channelsLast(e *Engine) bool {
-	if c.Layout == "" {
-		return !e.host
-	}
-	return c.Layout == "nhwc"
-}
+// channelsLast is what GPUs want in bfloat16, and no worse elsewhere.
+func (c SamplerConfig) channelsLast() bool { return c.Layout != "nchw" }
 
 // Sampler is a classifier compiled on an engine (draw.Sampler). It may be used
 // by several goroutines at once.
@@ -95,9 +91,6 @@ func NewSampler(e *Engine, m *model.Model, c SamplerConfig) (*Sampler, error) {
 	}
 	if err := m.Supports(c.dtype()); err != nil {
 		return nil, err
-	}
-	if e.host && c.Precision != Float32 {
-		return nil, fmt.Errorf("engine %s computes in float32 only: leave --precision out, or use an XLA engine", e.Spec())
 	}
 	s := &Sampler{engine: e, model: m, config: c, ctx: mlcontext.New(), programs: map[int]*program{}, batch: c.Batch}
 	if s.batch == 0 {
@@ -138,7 +131,7 @@ func chooseBatch(e *Engine, m *model.Model, c SamplerConfig) int {
 	}
 	budget, least, most := 128<<20, 64, 8192
 	if e.host {
-		budget, least, most = 4<<20, 8, 64
+		budget, least, most = 2<<20, 8, 64 // a layer in the second-level caches
 	}
 	rows := least
 	for rows*2 <= most && rows*2*bytes <= budget {

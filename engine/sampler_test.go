@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -8,11 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends/simplego"
-	"github.com/gomlx/gomlx/pkg/core/graph"
-	"github.com/gomlx/gomlx/pkg/core/tensors"
-
 	"lorica/draw"
+	"lorica/engine/cpu"
 	"lorica/model"
 )
 
@@ -95,18 +93,18 @@ func forward(m *model.Model, x []float32) []float64 {
 // the host's way and the device's way.
 func engines(t *testing.T) map[string]*Engine {
 	t.Helper()
-	cpu, err := Open("cpu", Config{})
+	host, err := Open("cpu", Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	portable, err := simplego.New("")
+	device, err := cpu.New("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cpu.Close() })
+	t.Cleanup(func() { host.Close() })
 	return map[string]*Engine{
-		"host":   cpu,
-		"device": {spec: "go", backend: portable},
+		"host":   host,
+		"device": {spec: "test", backend: device},
 	}
 }
 
@@ -218,81 +216,6 @@ func TestCountsDoNotDependOnTheCut(t *testing.T) {
 	}
 }
 
-// The graph's generator must give draw.Noise up to rounding.
-func TestNoiseGraphIsDrawNoise(t *testing.T) {
-	const size, rows = 30, 40
-	backend, err := simplego.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer backend.Finalize()
-	r := rand.New(rand.NewPCG(1, 1))
-	ids := make([]uint32, words*rows)
-	for i := range ids {
-		ids[i] = r.Uint32()
-	}
-	got := graph.MustExecOnce(backend, func(ids *graph.Node) *graph.Node { return Noise(ids, size) },
-		tensors.FromFlatDataAndDimensions(ids, words, rows)).Value().([][]float32)
-	want := make([]float32, size)
-	for row := range rows {
-		at := func(w int) uint32 { return ids[w*rows+row] }
-		seed := uint64(at(wordKey0)) | uint64(at(wordKey1))<<32
-		draw.Noise(want, seed, draw.Phase(at(wordPhase)), int(at(wordExample)), int64(at(wordIndex)))
-		for i := range want {
-			if math.Abs(float64(got[row][i]-want[i])) > 5e-6 {
-				t.Fatalf("row %d, value %d: %g, want %g", row, i, got[row][i], want[i])
-			}
-		}
-	}
-}
-
-// The ends of the uniform numbers, where float32 is coarse.
-func TestBoxMullerGraphAtTheEnds(t *testing.T) {
-	backend, err := simplego.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer backend.Finalize()
-	a := []uint32{0, 1, 1 << 31, 1<<31 - 1, 1<<32 - 1, 1<<32 - 2, 1<<32 - 300, 1<<32 - 70000}
-	b := []uint32{0, 1 << 31, 255, 1 << 30, 3 << 30, 1<<32 - 1, 12345678, 1 << 29}
-	got := graph.MustExecOnceN(backend, func(a, b *graph.Node) []*graph.Node {
-		none := graph.LogicalAnd(graph.Equal(a, b), graph.NotEqual(a, b))
-		return []*graph.Node{boxMullerGraph(a, b, none), boxMullerGraph(a, b, graph.LogicalNot(none))}
-	}, a, b)
-	for i := range a {
-		cos, sin := draw.BoxMuller(a[i], b[i])
-		gc, gs := got[0].Value().([]float32)[i], got[1].Value().([]float32)[i]
-		if math.Abs(float64(gc-cos)) > 5e-6 || math.Abs(float64(gs-sin)) > 5e-6 {
-			t.Errorf("words %d, %d: %g, %g, want %g, %g", a[i], b[i], gc, gs, cos, sin)
-		}
-	}
-}
-
-// Ties go to the lowest index; a NaN anywhere makes the draw invalid.
-func TestAnswersOfTiesAndNaN(t *testing.T) {
-	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	logits := [][]float32{{1, 1, 0}, {0, 2, 2}, {nan, 5, 1}, {5, 1, nan}, {-inf, -inf, -inf}, {0, inf, inf}, {nan, nan, nan}, {-3, -2, -1}}
-	want := []int32{0, 1, 3, 3, 0, 1, 3, 2}
-	backend, err := simplego.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer backend.Finalize()
-	got := graph.MustExecOnce(backend, classGraph, logits).Value().([]int32)
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("on a device: %v, want %v", got, want)
-	}
-	for i, l := range logits {
-		c := argMax(l)
-		if c < 0 {
-			c = len(l)
-		}
-		if int32(c) != want[i] {
-			t.Errorf("on the host: logits %v gave %d, want %d", l, c, want[i])
-		}
-	}
-}
-
 // A network that overflows to NaN counts as invalid, and as broken where most
 // draws do.
 func TestNaN(t *testing.T) {
@@ -328,5 +251,63 @@ func TestCancelled(t *testing.T) {
 			t.Errorf("%s: after cancellation: %v", name, err)
 		}
 		s.Close()
+	}
+}
+
+// A graph that is no net runs through the general importer, with its weights
+// as variables on either kind of engine.
+func TestGeneralModel(t *testing.T) {
+	var b bytes.Buffer
+	if err := tiny(t).WriteONNX(&b); err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Parse("tanh.onnx", bytes.Replace(b.Bytes(), []byte("Relu"), []byte("Tanh"), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Net != nil {
+		t.Fatal("read as a net")
+	}
+	results := map[string][]draw.Tally{}
+	for name, e := range engines(t) {
+		if _, err := NewSampler(e, m, SamplerConfig{Sigma: 0.5, Precision: BFloat16}); err == nil || !strings.Contains(err.Error(), "float32") {
+			t.Errorf("%s: bfloat16 gave error %v", name, err)
+		}
+		s, err := NewSampler(e, m, SamplerConfig{Sigma: 0.5, Precision: Float32, Batch: 48})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if results[name], err = s.Sample(context.Background(), jobs(m)); err != nil {
+			t.Fatal(name, err)
+		}
+		s.Close()
+	}
+	if !reflect.DeepEqual(results["host"], results["device"]) {
+		t.Errorf("host counts %v, device counts %v", results["host"], results["device"])
+	}
+}
+
+// The CPU computes bfloat16 too, if slowly: a model that was certified in it on
+// a GPU can be looked at without one.
+func TestBFloat16OnEitherKind(t *testing.T) {
+	m := tiny(t)
+	results := map[string][]draw.Tally{}
+	for name, e := range engines(t) {
+		s, err := NewSampler(e, m, SamplerConfig{Sigma: 0.5, Precision: BFloat16, Batch: 32})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if results[name], err = s.Sample(context.Background(), jobs(m)); err != nil {
+			t.Fatal(name, err)
+		}
+		s.Close()
+	}
+	for i, a := range results["host"] {
+		for c, n := range a.Counts {
+			// The two kinds of noise differ in the last bits, which bfloat16 can magnify.
+			if d := n - results["device"][i].Counts[c]; d > 1 || d < -1 {
+				t.Errorf("job %d, class %d: host %d, device %d", i, c, n, results["device"][i].Counts[c])
+			}
+		}
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends/simplego"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"lorica/engine/cpu"
 )
 
 // The parameter counts of the paper's networks, of torchvision's ResNet-18 and
@@ -108,7 +109,7 @@ func TestFoldedInferenceAgreesWithForward(t *testing.T) {
 
 func forwardLogits(t *testing.T, n *Net, w Weights, x []float32, how Lowering, training bool) [][]float32 {
 	t.Helper()
-	backend, err := simplego.New("")
+	backend, err := cpu.New("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func TestBatchNormInTraining(t *testing.T) {
 		"bn.weight": {Shape: []int{2}, Data: []float32{2, 3}}, "bn.bias": {Shape: []int{2}, Data: []float32{-1, 5}},
 		"bn.running_mean": {Shape: []int{2}, Data: []float32{10, 20}}, "bn.running_var": {Shape: []int{2}, Data: []float32{4, 8}},
 	}
-	backend, err := simplego.New("")
+	backend, err := cpu.New("")
 	if err != nil {
 		t.Fatal(err)
 	}

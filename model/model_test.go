@@ -5,17 +5,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gomlx/gomlx/backends/simplego"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
+
+	"lorica/engine/cpu"
 )
 
-// logits runs a model on GoMLX's portable backend.
+// logits runs a model on the CPU.
 func logits(t *testing.T, m *Model, images []float32, how Lowering) [][]float32 {
 	t.Helper()
-	backend, err := simplego.New("")
+	backend, err := cpu.New("")
 	if err != nil {
 		t.Fatal(err)
 	}

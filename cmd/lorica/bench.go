@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -252,7 +251,7 @@ func printBench(out io.Writer, results []benchResult, f benchFlags) error {
 		return nil
 	}
 	r := results[0]
-	fmt.Fprintf(out, "%s on %s, %s\n", f.model, strings.TrimSpace(r.Engine), f.at.precision)
+	fmt.Fprintf(out, "%s on %s\n", f.model, r.Engine)
 	if r.Cost.FLOPs > 0 {
 		fmt.Fprintf(out, "a sample: %.1f MFLOP, %.0f thousand activations moved\n", r.Cost.FLOPs/1e6, r.Cost.Values/1e3)
 	}

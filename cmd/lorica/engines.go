@@ -20,7 +20,7 @@ is ever downloaded.`,
 		Args:    usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			out := c.OutOrStdout()
-			fmt.Fprintln(out, "cpu         part of lorica; float32")
+			fmt.Fprintln(out, "cpu         part of lorica; float32 (bfloat16 for comparison, slower)")
 			if !engine.HasXLA {
 				fmt.Fprintln(out, "\n"+engine.ErrNoXLA.Error())
 				return nil

@@ -32,7 +32,6 @@ func TestBenchCommand(t *testing.T) {
 		{"bench", "--engine", "tpu"},
 		{"bench", "--engine", "xla:nowhere"},
 		{"bench", "--precision", "float8"},
-		{"bench", "--precision", "bfloat16"},
 		{"bench", "--model", "builtin:nobody"},
 	} {
 		if code, _, errs := lorica(t, args...); code == exitDone || errs == "" {
