@@ -96,6 +96,12 @@ type Params struct {
 	// Schedule is that of the counts' header (see FromHeader) where the run was
 	// adaptive, nil where it was not.
 	Schedule *bound.Schedule
+
+	Split     Split  // of alpha in a pair claim; "" is Half
+	Randomize bool   // randomised bounds: alpha is then also over Seed
+	Seed      uint64 // of the run, from the counts' header; used by Randomize
+
+	planned float64 // the level of the schedule's last look
 }
 
 // Validate reports the first field that is out of its domain.
@@ -111,6 +117,14 @@ func (p Params) Validate() error {
 	if p.Schedule != nil {
 		if err := p.Schedule.Validate(); err != nil {
 			return err
+		}
+	}
+	if p.Split != "" {
+		if _, err := ParseSplit(string(p.Split)); err != nil {
+			return err
+		}
+		if p.Split == Selected && p.Procedure == Paper {
+			return fmt.Errorf("procedure paper splits alpha in halves: split selected goes with joint")
 		}
 	}
 	if p.Procedure != "" {
@@ -176,20 +190,22 @@ func FromCounts(rec counts.Record, p Params) (Result, error) {
 	if err := check(rec, p.Cost.Classes()); err != nil {
 		return Result{}, fmt.Errorf("example %d: %w", rec.Index, err)
 	}
+	if p.Schedule != nil {
+		p.planned = p.Schedule.Level(p.Schedule.Last(), p.Alpha)
+	}
 	var err error
 	if p.Alpha, err = p.level(&rec); err != nil { // from here on: of one look
 		return Result{}, fmt.Errorf("example %d: %w", rec.Index, err)
 	}
 	top := argMax(rec.Select)
-	nTop := rec.Count[top]
 	res := Result{
 		Index: rec.Index, Label: rec.Label, Top: top, N: rec.N,
 		Sensitive: p.Cost.Sensitive(rec.Label),
-		PStd:      bound.Lower(nTop, rec.N, p.Alpha),
+		PStd:      p.lower(&rec, top, p.Alpha),
 	}
 	res.RStd = positive(p.Sigma * bound.QuantileDown(res.PStd))
 	if res.Sensitive {
-		res.PTop = bound.Lower(nTop, rec.N, p.Alpha/2)
+		res.PTop = p.lower(&rec, top, p.Alpha/2)
 		rivals(&res, rec, p)
 	}
 	res.Abstained = res.RStd == 0 && res.RGroup == 0
@@ -206,11 +222,15 @@ func rivals(res *Result, rec counts.Record, p Params) {
 	inOmega := false
 	res.Pairs = make([]Pair, len(omega))
 	for i, k := range omega {
-		upper := bound.Upper(rec.Count[k], rec.N, p.Alpha/2)
-		if p.Procedure != Paper {
-			upper = math.Min(upper, complement(res.PTop))
+		share, lower := p.share(&rec, res.Top, k), res.PTop
+		if share != 0.5 {
+			lower = p.lower(&rec, res.Top, p.Alpha*share)
 		}
-		pair := Pair{Class: k, Lower: res.PTop, Upper: upper, Radius: radius(p.Sigma, res.PTop, upper)}
+		upper := p.upper(&rec, k, p.Alpha*(1-share))
+		if p.Procedure != Paper {
+			upper = math.Min(upper, complement(lower))
+		}
+		pair := Pair{Class: k, Lower: lower, Upper: upper, Radius: radius(p.Sigma, lower, upper)}
 		if p.Procedure == Paper {
 			pair.Radius = math.Max(pair.Radius, res.RStd)
 		}
@@ -228,14 +248,19 @@ func rivals(res *Result, rec counts.Record, p Params) {
 		return // RGroup stays 0
 	}
 	if p.Procedure == Paper {
-		upper := bound.Upper(rec.Count[worst], rec.N, p.Alpha/(2*float64(len(omega))))
+		upper := p.upper(&rec, worst, p.Alpha/(2*float64(len(omega))))
 		group := radius(p.Sigma, res.PTop, upper)
 		res.RGroup, res.StdWins = math.Max(group, res.RStd), res.RStd > group
 		return
 	}
 	res.RGroup = math.Inf(1)
 	for _, pair := range res.Pairs {
-		res.RGroup = math.Min(res.RGroup, pair.Radius)
+		if pair.Radius < res.RGroup {
+			res.RGroup = pair.Radius
+			if p.Split == Selected || p.Randomize { // the most counted need not be the worst
+				res.Worst, res.PTop = pair.Class, pair.Lower
+			}
+		}
 	}
 	res.StdWins = res.RStd > res.RGroup
 }

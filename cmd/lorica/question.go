@@ -21,6 +21,8 @@ type question struct {
 	Procedure string  `json:"procedure"`
 	Count     string  `json:"count"`
 	Positive  string  `json:"positive,omitempty"`
+	Split     string  `json:"alpha_split,omitempty"`
+	Randomise bool    `json:"randomise,omitempty"`
 }
 
 func (q *question) register(fl *pflag.FlagSet) {
@@ -30,12 +32,14 @@ func (q *question) register(fl *pflag.FlagSet) {
 	fl.StringVar(&q.Procedure, "procedure", string(certify.Joint), "how radii are proved: joint or paper")
 	fl.StringVar(&q.Count, "count", string(metrics.Strict), "how wrong predictions count: strict or harmless")
 	fl.StringVar(&q.Positive, "positive", "", "`class` to give precision and recall for")
+	fl.StringVar(&q.Split, "alpha-split", string(certify.Half), "how a pair claim divides alpha between its two bounds: half, or selected by the selection draws")
+	fl.BoolVar(&q.Randomise, "randomise", false, "randomised bounds: a little tighter, and alpha is then also over the run's seed")
 }
 
 // parse checks the question against the counts it will be put to.
 func (q question) parse(head counts.Header) (certify.Params, metrics.Options, error) {
 	var opt metrics.Options
-	p := certify.Params{Sigma: head.Sigma, Alpha: q.Alpha}
+	p := certify.Params{Sigma: head.Sigma, Alpha: q.Alpha, Randomize: q.Randomise, Seed: head.Seed}
 	sampled, err := certify.FromHeader(head)
 	if err != nil {
 		return p, opt, err
@@ -48,6 +52,14 @@ func (q question) parse(head counts.Header) (certify.Params, metrics.Options, er
 	}
 	if p.Procedure, err = certify.ParseProcedure(q.Procedure); err != nil {
 		return p, opt, usagef("--procedure: %w", err)
+	}
+	if q.Split != "" {
+		if p.Split, err = certify.ParseSplit(q.Split); err != nil {
+			return p, opt, usagef("--alpha-split: %w", err)
+		}
+		if p.Split == certify.Selected && p.Procedure == certify.Paper {
+			return p, opt, usagef("--alpha-split selected goes with --procedure joint")
+		}
 	}
 	if opt.Counting, err = metrics.ParseCounting(q.Count); err != nil {
 		return p, opt, usagef("--count: %w", err)
