@@ -2,10 +2,15 @@ package engine
 
 import (
 	"math"
+	"runtime"
+	"sync"
 
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
+
+	"lorica/draw"
+	"lorica/engine/cpu/kernel"
 )
 
 // The words that identify a row's draw, in this order (the rows of ids).
@@ -60,6 +65,24 @@ func Noise(ids *graph.Node, size int) *graph.Node {
 	c := philoxGraph([4]*graph.Node{graph.Div(position, u32(4)), word(wordIndex), word(wordExample), word(wordPhase)},
 		word(wordKey0), word(wordKey1))
 	return boxMullerGraph(graph.Where(upper, c[2], c[0]), graph.Where(upper, c[3], c[1]), odd)
+}
+
+// NoiseRows is Noise on the host, with the CPU's own kernels on all cores: row r
+// of dst gets sigma times draw index[r] of example[r].
+func NoiseRows(dst []float32, sigma float64, seed uint64, phase draw.Phase, example, index []uint32) {
+	size := len(dst) / len(example)
+	workers := min(runtime.GOMAXPROCS(0), len(example))
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for r := w * len(example) / workers; r < (w+1)*len(example)/workers; r++ {
+				row := dst[r*size : (r+1)*size]
+				kernel.Noise(row, seed, uint32(phase), example[r], index[r])
+				kernel.MulScalar(row, row, float32(sigma))
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // philoxGraph is draw.Philox, elementwise: ten rounds.

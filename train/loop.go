@@ -90,6 +90,8 @@ type run struct {
 	held            *monitor
 	values          map[string]*tensors.Tensor // on the device, by input
 	zeros           *tensors.Tensor            // the push that an attack begins with
+	batches         []int32                    // the window's order
+	noise           []float32                  // where it is made on the host
 	journal         *journal
 	saved           int // step of the last checkpoint
 	savedAt         time.Time
@@ -156,6 +158,12 @@ func newRun(task Task) (*run, error) {
 	}
 	r.stepper = stepper{Config: task.Config, net: net, costs: task.Costs, examples: task.Data.Len()}
 	r.learned, r.fixed = layouts(net)
+	if r.hostNoise = task.Engine.Host(); r.hostNoise {
+		if task.Unroll > 1 {
+			return nil, fmt.Errorf("engine %s makes one step at a time: leave --unroll out", task.Engine.Spec())
+		}
+		r.noise = make([]float32, task.Batch*task.Draws*task.Data.Shape.Size())
+	}
 	r.how = model.Lowering{DType: dtypes.Float32, ChannelsLast: task.Layout == "nhwc" || task.Layout == "" && !task.Engine.Host()}
 	if task.Precision == engine.BFloat16 {
 		r.how.DType = dtypes.BFloat16
@@ -267,6 +275,7 @@ func (r *run) openWindow() error {
 			batches = append(batches, int32(i))
 		}
 	}
+	r.batches = batches
 	key := draw.Key(r.Seed)
 	clock := []uint32{clockStep: uint32(r.step), clockBase: uint32(base), clockTotal: uint32(r.total), clockBad: never, clockKey0: key[0], clockKey1: key[1]}
 	return errors.Join(

@@ -42,8 +42,9 @@ type stepper struct {
 	costs          *cost.Matrix // nil: nothing costs
 	learned, fixed *flat
 	how            model.Lowering
-	examples       int // images on the device
-	window         int // steps a window
+	examples       int  // images on the device
+	window         int  // steps a window
+	hostNoise      bool // noise is made on the host, which does it faster than graphs there
 }
 
 // inputs are the parameters of the step's program, in order.
@@ -59,6 +60,9 @@ func (s *stepper) inputs() []input {
 		{"rates", shapes.Make(dtypes.Float32, s.window, 2), false},
 		{"pixels", shapes.Make(dtypes.Uint8, s.examples, size), false},
 		{"labels", shapes.Make(dtypes.Int32, s.examples), false},
+	}
+	if s.hostNoise {
+		in = append(in, input{"noise", shapes.Make(dtypes.Float32, s.Batch*s.Draws, size), true})
 	}
 	if s.attacks() {
 		in = append(in, input{"push", shapes.Make(dtypes.Float32, s.Batch, size), true})
@@ -201,14 +205,17 @@ func (s *stepper) batch(in, values map[string]*Node, move func(string, *Node)) (
 	words := engine.Words(ids(uint32(phaseAugment), examples, perImage))
 	images := augmented(s.Augment, in["pixels"], examples, words, s.net.Image())
 
-	rowExample, rowIndex := examples, perImage
-	if m > 1 {
-		rowExample = Reshape(BroadcastToDims(Reshape(examples, n, 1), n, m), n*m)
-		first := Mul(step, Const(g, uint32(m)))
-		draw := Iota(g, shapes.Make(dtypes.Uint32, n, m), 1)
-		rowIndex = Reshape(Add(draw, first), n*m)
+	noise := in["noise"]
+	if noise == nil {
+		rowExample, rowIndex := examples, perImage
+		if m > 1 {
+			rowExample = Reshape(BroadcastToDims(Reshape(examples, n, 1), n, m), n*m)
+			first := Mul(step, Const(g, uint32(m)))
+			draw := Iota(g, shapes.Make(dtypes.Uint32, n, m), 1)
+			rowIndex = Reshape(Add(draw, first), n*m)
+		}
+		noise = MulScalar(engine.Noise(ids(uint32(phaseNoise), rowExample, rowIndex), s.net.Image().Size()), s.Sigma)
 	}
-	noise := MulScalar(engine.Noise(ids(uint32(phaseNoise), rowExample, rowIndex), s.net.Image().Size()), s.Sigma)
 
 	b := &batch{Config: s.Config, images: images, noise: noise, ramp: word(rates, 1)}
 	s.describe(b, labels)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lorica/draw"
+	"lorica/engine"
 )
 
 // outputs are the step's, in order.
@@ -66,6 +67,11 @@ func (r *run) advance() error {
 			return err
 		}
 	}
+	if r.hostNoise {
+		if err := r.makeNoise(); err != nil {
+			return err
+		}
+	}
 	if r.attacks() {
 		push := r.zeros
 		for range r.AttackSteps {
@@ -92,6 +98,21 @@ func (r *run) advance() error {
 	}
 	r.step = min(r.step+r.Unroll, r.total)
 	return nil
+}
+
+// makeNoise sends the noise of the step's draws: those of the graph that a
+// device makes it with, up to rounding.
+func (r *run) makeNoise() error {
+	from := r.step % r.window * r.Batch
+	var examples, indices []uint32
+	for _, i := range r.batches[from : from+r.Batch] {
+		for k := range r.Draws {
+			examples, indices = append(examples, uint32(i)), append(indices, uint32(r.step*r.Draws+k))
+		}
+	}
+	engine.NoiseRows(r.noise, r.Sigma, r.Seed, phaseNoise, examples, indices)
+	delete(r.values, "noise") // the last one was spent
+	return r.put("noise", r.noise, len(examples), len(r.noise)/len(examples))
 }
 
 // sums are the sums of the steps' tallies.
