@@ -128,8 +128,11 @@ func planConv(s ConvSpec, level Level) (*Conv, error) {
 // prefersField says whether pixels are better the sum than the rows of a tile.
 func (c *Conv) prefersField() bool {
 	s := c.spec
-	return s.InDilation == [2]int{1, 1} && s.InChannels > 0 &&
-		s.KernelSize[0]*s.KernelSize[1] > c.outSize[0]*c.outSize[1]
+	if s.InDilation != [2]int{1, 1} || s.InChannels == 0 {
+		return false
+	}
+	window, image := s.KernelSize[0]*s.KernelSize[1], c.outSize[0]*c.outSize[1]
+	return window > 4*image || window > image && s.Batch/s.BatchGroups > c.outSize[1]
 }
 
 // span is the number of elements that a tensor with these strides reaches.

@@ -40,7 +40,8 @@ type tapSlice struct{ from, to, w int }
 
 const (
 	sliceFloats = 9 * unit * 2 * unit * 2 // about 36 KiB of kernel at a time
-	stripFloats = 24 << 10                // about 96 KiB of packed input
+	stripFloats = 24 << 10                // about 96 KiB of packed input,
+	stripLimit  = 192 << 10               // or, where the kernel is larger than that, as much as it, up to 768 KiB
 )
 
 func (c *Conv) planDirect() *direct {
@@ -55,7 +56,7 @@ func (c *Conv) planDirect() *direct {
 	d.ocTiles = (d.oc + d.ocTile - 1) / d.ocTile
 	d.span = (d.x.extent(d.x.outputs()) + d.x.step - 1) / d.x.step
 	d.rowLen = d.x.step * d.span * unit
-	d.planStrips()
+	d.planStrips(s.KernelSize[0] * s.KernelSize[1])
 	d.toBuffer = s.Out.C != 1
 	for i := range d.y.phases {
 		for j := range d.x.phases {
@@ -66,10 +67,11 @@ func (c *Conv) planDirect() *direct {
 }
 
 // planStrips chooses how many output rows a task computes, by shape alone.
-func (d *direct) planStrips() {
+func (d *direct) planStrips(window int) {
 	total := d.y.outputs()
 	d.strip = total
-	for d.strip > 1 && d.y.extent(d.strip)*d.rowLen*d.icUnits > stripFloats {
+	limit := max(stripFloats, min(stripLimit, window*d.ic*d.oc)) // each strip reads the whole kernel
+	for d.strip > 1 && d.y.extent(d.strip)*d.rowLen*d.icUnits > limit {
 		d.strip = (d.strip + 1) / 2
 	}
 	d.strips = (total + d.strip - 1) / d.strip

@@ -280,9 +280,23 @@ func TestGradientShapesAreAdjoint(t *testing.T) {
 	}
 }
 
+// largeConvs are convolutions of ImageNet-style networks, for benchmarks.
+func largeConvs() []ConvSpec {
+	var out []ConvSpec
+	for _, k := range [][5]int{{3, 64, 224, 7, 2}, {64, 64, 56, 3, 1}, {128, 128, 28, 3, 1}, {256, 256, 14, 3, 1}, {512, 512, 7, 3, 1},
+		{256, 64, 56, 1, 1}, {512, 2048, 7, 1, 1}, {512, 512, 2, 3, 1}} {
+		s := ConvSpec{Batch: 2, InChannels: k[0], OutChannels: k[1], InSize: [2]int{k[2], k[2]}, KernelSize: [2]int{k[3], k[3]},
+			Stride: [2]int{k[4], k[4]}, PadLow: [2]int{k[3] / 2, k[3] / 2}, PadHigh: [2]int{k[3] / 2, k[3] / 2}}
+		h, w := s.OutSize()
+		s.In, s.Out, s.Kernel = NHWC(k[0], k[2], k[2]), NHWC(k[1], h, w), order([]int{2, 3, 1, 0}, [4]int{k[1], k[0], k[3], k[3]})
+		out = append(out, s)
+	}
+	return out
+}
+
 func BenchmarkConv(b *testing.B) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, k := range resnetConvs(8, 32, true) {
+	for _, k := range append(resnetConvs(8, 32, true), largeConvs()...) {
 		h, w := k.OutSize()
 		flop := 2 * float64(k.Batch*h*w*k.OutChannels*k.InChannels*k.KernelSize[0]*k.KernelSize[1])
 		for _, g := range []struct {
