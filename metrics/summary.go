@@ -15,6 +15,9 @@ type Options struct {
 	Grid     []float64 // where the curves are sampled; nil is 0 to the largest radius in 50 steps
 	Counting Counting  // "" is Strict
 	Positive *int      // class for precision and recall, or nil
+
+	// Confidence of the statements about the whole data set; 0 is 0.99.
+	Confidence float64
 }
 
 // Summary is all that is known about a data set under one cost matrix: the
@@ -33,7 +36,8 @@ type Summary struct {
 	Draws     int64             `json:"draws"`     // estimation draws, all examples
 
 	Acc    Share   `json:"acc"`
-	Levels []Level `json:"levels"` // one an eps of Options
+	Levels []Level `json:"levels"`  // one an eps of Options
+	AtOnce AtOnce  `json:"at_once"` // the same eps, for the data set as a whole
 	Curve  []Point `json:"curve"`
 
 	Confusion Confusion     `json:"confusion"`
@@ -114,6 +118,12 @@ func Compute(results []certify.Result, p certify.Params, o Options) (Summary, er
 			return Summary{}, fmt.Errorf("eps = %v: want a finite number, 0 or above", e)
 		}
 	}
+	if o.Confidence == 0 {
+		o.Confidence = 0.99
+	}
+	if !(o.Confidence > 0 && o.Confidence < 1) {
+		return Summary{}, fmt.Errorf("confidence = %v: want a number between 0 and 1", o.Confidence)
+	}
 	if o.Grid == nil {
 		o.Grid = s.DefaultGrid()
 	}
@@ -121,7 +131,7 @@ func Compute(results []certify.Result, p certify.Params, o Options) (Summary, er
 		Cost: p.Cost.String(), Names: p.Cost.Names(), Classes: p.Cost.Classes(),
 		Sigma: p.Sigma, Alpha: p.Alpha, Procedure: p.Procedure, Counting: s.counting,
 		Examples: s.Examples(), Sensitive: s.Sensitive(),
-		Acc: s.Acc(), Curve: s.Curve(o.Grid),
+		Acc: s.Acc(), Curve: s.Curve(o.Grid), AtOnce: s.AtOnce(p, o.Eps, o.Confidence),
 		Confusion: s.Confusion(), StdWins: s.StdWins(), Radii: s.Distributions(),
 	}
 	for _, e := range o.Eps {

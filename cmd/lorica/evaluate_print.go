@@ -27,6 +27,7 @@ func printSummary(w io.Writer, s metrics.Summary, c *cost.Matrix) error {
 		p.f("Within %g no costly mistake can be forced on %d of %d sensitive examples.\n", l.Eps, l.RobCS.Hits, l.RobCS.Of)
 	}
 	p.f("%d examples are abstained on (nothing is proved about them).\n", s.Abstained)
+	p.atOnce(s.AtOnce)
 	p.radii(s)
 	p.errors(s, c)
 	if s.Positive != nil {
@@ -44,6 +45,18 @@ type printer struct {
 func (p *printer) f(format string, args ...any) {
 	if p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+// atOnce says what holds for all certificates together.
+func (p *printer) atOnce(a metrics.AtOnce) {
+	if a.Group.Of == 0 {
+		return
+	}
+	p.f("With confidence %g at most %d of %d group proofs are false, so on these very examples\n", a.Confidence, a.Group.Most, a.Group.Of)
+	for _, l := range a.Levels {
+		p.f("  within %g  Rob_cs is at least %s%%, Rob_cost at most %s\n", l.Eps,
+			certify.FormatRadius(100*l.RobCS, 1), certify.FormatRadius(l.RobCost+0.00099999, 3))
 	}
 }
 

@@ -23,6 +23,7 @@ type question struct {
 	Positive  string  `json:"positive,omitempty"`
 	Split     string  `json:"alpha_split,omitempty"`
 	Randomise bool    `json:"randomise,omitempty"`
+	AtOnce    float64 `json:"at_once,omitempty"`
 }
 
 func (q *question) register(fl *pflag.FlagSet) {
@@ -32,6 +33,7 @@ func (q *question) register(fl *pflag.FlagSet) {
 	fl.StringVar(&q.Procedure, "procedure", string(certify.Joint), "how radii are proved: joint or paper")
 	fl.StringVar(&q.Count, "count", string(metrics.Strict), "how wrong predictions count: strict or harmless")
 	fl.StringVar(&q.Positive, "positive", "", "`class` to give precision and recall for")
+	fl.Float64Var(&q.AtOnce, "at-once", 0.99, "`confidence` of the statements about all examples together")
 	fl.StringVar(&q.Split, "alpha-split", string(certify.Half), "how a pair claim divides alpha between its two bounds: half, or selected by the selection draws")
 	fl.BoolVar(&q.Randomise, "randomise", false, "randomised bounds: a little tighter, and alpha is then also over the run's seed")
 }
@@ -60,6 +62,9 @@ func (q question) parse(head counts.Header) (certify.Params, metrics.Options, er
 		if p.Split == certify.Selected && p.Procedure == certify.Paper {
 			return p, opt, usagef("--alpha-split selected goes with --procedure joint")
 		}
+	}
+	if opt.Confidence = q.AtOnce; q.AtOnce != 0 && !(q.AtOnce > 0 && q.AtOnce < 1) {
+		return p, opt, usagef("--at-once %v: want a number between 0 and 1", q.AtOnce)
 	}
 	if opt.Counting, err = metrics.ParseCounting(q.Count); err != nil {
 		return p, opt, usagef("--count: %w", err)
