@@ -84,7 +84,21 @@ func TestBrowser(t *testing.T) {
 	t.Run("layout", func(t *testing.T) { b.t = t; testLayout(b, html) })
 	t.Run("no script", func(t *testing.T) { b.t = t; testNoScript(b, html, p) })
 	t.Run("hostile names", func(t *testing.T) { b.t = t; testHostile(b) })
+	t.Run("odd runs", func(t *testing.T) { b.t = t; testOdd(b) })
 	b.t = t
+}
+
+// testOdd opens what may break a script: no sensitive example, one example,
+// runs of other classes.
+func testOdd(b *browser) {
+	runs := odd(b.t)
+	for _, name := range []string{"nothing sensitive", "one example", "other classes", "nine runs"} {
+		b.show(render(b.t, runs[name]))
+		b.slide(2)
+		b.eval("document.querySelector('#rows tr .pic button').click()", nil)
+		b.picture(name, false)
+		b.calm()
+	}
 }
 
 func testSlider(b *browser, html string, p payload) {

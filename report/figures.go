@@ -41,7 +41,7 @@ func (f *Figure) Write(dir string) error {
 		return err
 	}
 	w := bufio.NewWriter(file)
-	if err := f.png(w); err != nil {
+	if err := f.png(w, paperScale); err != nil {
 		file.Close()
 		return err
 	}

@@ -86,11 +86,9 @@ func TestTenThousandExamples(t *testing.T) {
 	if len(html) >= 10e6 {
 		t.Errorf("the page has %d bytes", len(html))
 	}
-	p := data(t, html)
-	if len(p.Runs[0].Rows) != 10000 || p.Sprites[0].Missing != 0 {
-		t.Errorf("%d examples, %d without a picture", len(p.Runs[0].Rows), p.Sprites[0].Missing)
+	if !strings.Contains(html, `"missing":0`) || !strings.Contains(html, "The first 50 of 10000 examples") {
+		t.Error("examples or pictures are missing")
 	}
-	t.Logf("%.1f MB, thumbnails of %d pixels", float64(len(html))/1e6, p.Sprites[0].Cell)
 }
 
 // A thousand classes: the matrices show the heaviest rows and columns, and

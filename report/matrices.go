@@ -25,7 +25,7 @@ type tableCell struct {
 }
 
 // hot cells are dark enough to need light text; the script has the same rule.
-const hot = 750
+const hot = 910
 
 func heatStyle(v float64) template.CSS { return template.CSS(fmt.Sprintf("--v:%.3f", v)) }
 

@@ -86,30 +86,6 @@ type rowView struct {
 	Wrong                  bool
 }
 
-// payload is what the script reads.
-type payload struct {
-	Eps     []float64 `json:"eps"`
-	EpsText []string  `json:"epsText"`
-	Start   int       `json:"start"`
-	Names   []string  `json:"names,omitempty"`
-	Lead    []string  `json:"lead"`
-	Size    []string  `json:"size,omitempty"`
-	Changes [][4]int  `json:"changes,omitempty"`
-	Sprites []*sprite `json:"sprites"`
-	Runs    []runData `json:"runs"`
-}
-
-type runData struct {
-	Name      string    `json:"name"`
-	Colour    int       `json:"colour"`
-	Sprite    int       `json:"sprite"`
-	Sigma     float64   `json:"sigma"`
-	Seed      [2]uint32 `json:"seed"`
-	NoiseNote string    `json:"noiseNote"`
-	Frames    []frame   `json:"frames"`
-	Rows      []row     `json:"rows"`
-}
-
 // Options are the parts of a page that the runs do not hold.
 type Options struct {
 	Version string   // of the lorica that writes it
@@ -193,7 +169,7 @@ func (b *builder) newSprite(key string) (*sprite, error) {
 	if pictures == nil {
 		return nil, nil
 	}
-	return newSprite(pictures, indices)
+	return newSprite(pictures, indices, spriteBudget)
 }
 
 func (b *builder) page() (*page, error) {
@@ -245,41 +221,6 @@ func (b *builder) spriteCSS() string {
 		fmt.Fprintf(&s, ".sp%d{background-image:url(%s);background-size:%dpx auto;height:%spx}\n", i, sp.URI, thumbW*sp.Columns, coord(h))
 	}
 	return s.String()
-}
-
-func (b *builder) payload() payload {
-	out := payload{Eps: b.eps, Start: b.start, Names: b.runs[0].Params.Cost.Names(), Sprites: make([]*sprite, len(b.sprites))}
-	for i, s := range b.sprites {
-		if s != nil {
-			bare := *s
-			bare.URI = "" // it is in the style sheet
-			out.Sprites[i] = &bare
-		}
-	}
-	for _, e := range b.eps {
-		out.EpsText = append(out.EpsText, epsText(e))
-		out.Lead = append(out.Lead, b.lead(e))
-		if s := b.size(e); s != "" {
-			out.Size = append(out.Size, s)
-		}
-		if b.comparable() {
-			both, onlyA, onlyB, none := changes(b.runs[0], b.runs[1], e)
-			out.Changes = append(out.Changes, [4]int{both, onlyA, onlyB, none})
-		}
-	}
-	for i, r := range b.runs {
-		d := runData{Name: r.Name, Colour: i % len(runColours), Sprite: b.sprite[i], Sigma: r.Header.Sigma,
-			Seed: [2]uint32{uint32(r.Header.Seed), uint32(r.Header.Seed >> 32)}, NoiseNote: r.noiseNote(), Frames: b.frames[i]}
-		var place map[int]int
-		if s := b.sprites[b.sprite[i]]; s != nil {
-			place = s.Place
-		}
-		for _, at := range r.byInterest(b.eps[b.start]) {
-			d.Rows = append(d.Rows, r.row(at, place, b.eps))
-		}
-		out.Runs = append(out.Runs, d)
-	}
-	return out
 }
 
 // rows is the table for those who run no script.

@@ -43,7 +43,7 @@ const nearest = v => data.eps.reduce((best, e, i) => Math.abs(e - v) < Math.abs(
 function heatCell(td, permille) {
   td.style.setProperty('--v', permille < 0 ? 0 : permille / 1000);
   td.textContent = permille < 0 ? '' : Math.ceil(permille / 10);
-  td.classList.toggle('hot', permille > 750);
+  td.classList.toggle('hot', permille > 910);
 }
 
 function move(i) {
@@ -82,7 +82,7 @@ $('eps').addEventListener('input', e => move(+e.target.value));
 const R = { index: 0, label: 1, top: 2, std: 3, group: 4, worst: 5, cost: 6, place: 7, pTop: 8, n: 9, counts: 10, pairs: 11, left: 12, pStd: 13, openGroup: 14, openStd: 15, flags: 16 };
 const perPage = 50;
 const view = { run: 0, page: 0, sort: null, down: false, rows: [] };
-const name = k => data.names ? data.names[k] : 'class ' + k;
+const name = (k, run = data.runs[view.run]) => run.names ? run.names[k] : 'class ' + k;
 const radius = v => v < 0 ? '' : (v / 10000).toFixed(4).slice(0, -1); // cut, not rounded
 const atLeast = v => (Math.floor(v / 100) / 1e4).toFixed(4), atMost = v => (Math.ceil(v / 100) / 1e4).toFixed(4);
 const byIndex = data.runs.map(run => new Map(run.rows.map(r => [r[R.index], r])));
@@ -272,7 +272,7 @@ function about(run, r) {
 
 function claims(run, r) {
   const ul = el('ul'), say = t => ul.append(el('li', { textContent: t }));
-  const top = name(r[R.top]), st = status(r);
+  const top = name(r[R.top], run), st = status(r);
   say(r[R.std] > 0 ? `Prediction: within ${radius(r[R.std])} the answer is always ${top}.` + (wrong(r) ? ' That is not its label.' : '')
     : `Prediction: no claim. The draws were most often ${top}, but not for a proved majority.`);
   if (sensitive(r)) {
@@ -296,7 +296,7 @@ function bounds(run, r) {
     const bar = el('i');
     bar.style.width = 100 * (o.count || 0) / r[R.n] + '%';
     const limit = k === r[R.top] ? 'at least ' + atLeast(r[R.pTop] || r[R.pStd]) : o.upper !== undefined ? 'at most ' + atMost(o.upper) : '';
-    return el('tr', {}, el('td', { textContent: name(k) + (k === r[R.label] ? ' (label)' : '') }), el('td', { className: 'barcell' }, bar), el('td', { textContent: o.count }),
+    return el('tr', {}, el('td', { textContent: name(k, run) + (k === r[R.label] ? ' (label)' : '') }), el('td', { className: 'barcell' }, bar), el('td', { textContent: o.count }),
       el('td', { textContent: limit }), el('td', { textContent: o.cost ?? '' }), el('td', { textContent: o.radius === undefined ? '' : o.radius > 0 ? radius(o.radius) : 'not ruled out' }));
   });
   const t = el('table', { className: 'bounds' }, el('thead', {}, el('tr', {}, ...head.map((h, i) => el('th', { textContent: h, className: i === 1 ? 'barcell' : '' })))), el('tbody', {}, ...body));

@@ -211,7 +211,11 @@ func (r *Run) facts() []fact {
 // says.
 func (r *Run) repeat() []string {
 	h := r.Header
-	out := []string{"lorica", "certify", "--model", h.Model.Path, "--data", h.Data, "--cost", r.Params.Cost.String(),
+	costs := r.Params.Cost.String()
+	if len(costs) > 400 {
+		costs = "costs.csv" // no command line holds a thousand classes
+	}
+	out := []string{"lorica", "certify", "--model", h.Model.Path, "--data", h.Data, "--cost", costs,
 		"--sigma", fmt.Sprint(h.Sigma), "--n", strconv.FormatInt(h.N, 10), "--n0", strconv.FormatInt(h.N0, 10),
 		"--alpha", fmt.Sprint(r.Params.Alpha), "--eps", fmt.Sprint(r.Eps), "--seed", strconv.FormatUint(h.Seed, 10)}
 	return append(out, "--out", filepath.Dir(r.Path))

@@ -19,12 +19,13 @@ import (
 	xdraw "golang.org/x/image/draw"
 )
 
-// pngScale is pixels a point: 300 dots an inch at the figure's own size.
-const pngScale = 300.0 / 72
+// paperScale is pixels a point: 300 dots an inch at the figure's own size.
+const paperScale = 300.0 / 72
 
 // raster draws marks into an image.
 type raster struct {
 	img   *image.RGBA
+	scale float64 // pixels a point
 	faces map[faceKey]font.Face
 }
 
@@ -34,23 +35,23 @@ type faceKey struct {
 }
 
 // png writes the figure as a raster image for papers.
-func (f *Figure) png(w io.Writer) error {
-	size := image.Rect(0, 0, int(math.Ceil(f.W*pngScale)), int(math.Ceil(f.H*pngScale)))
-	r := &raster{img: image.NewRGBA(size), faces: map[faceKey]font.Face{}}
+func (f *Figure) png(w io.Writer, scale float64) error {
+	size := image.Rect(0, 0, int(math.Ceil(f.W*scale)), int(math.Ceil(f.H*scale)))
+	r := &raster{img: image.NewRGBA(size), scale: scale, faces: map[faceKey]font.Face{}}
 	draw.Draw(r.img, size, image.White, image.Point{}, draw.Src)
 	for _, m := range f.marks {
 		if err := r.mark(m); err != nil {
 			return err
 		}
 	}
-	return png.Encode(w, r.img)
+	return (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(w, r.img)
 }
 
 func (r *raster) mark(m mark) error {
 	s := styleOf(m.class)
 	pts := make([]point, len(m.pts))
 	for i, p := range m.pts {
-		pts[i] = point{p.x * pngScale, p.y * pngScale}
+		pts[i] = point{p.x * r.scale, p.y * r.scale}
 	}
 	switch m.kind {
 	case polyline:
@@ -64,7 +65,7 @@ func (r *raster) mark(m mark) error {
 		r.fill(c, []point{a, {b.x, a.y}, b, {a.x, b.y}})
 	case dots:
 		for _, p := range pts {
-			r.fill(s.stroke, disc(p, s.width*pngScale/2))
+			r.fill(s.stroke, disc(p, s.width*r.scale/2))
 		}
 	case label:
 		return r.label(m, s, pts[0])
@@ -104,9 +105,9 @@ func (r *raster) fill(c color.NRGBA, paths ...[]point) {
 // stroke paints a line as one shape of quads with discs at the joints, all
 // turning the same way, cut into dashes where the style says so.
 func (r *raster) stroke(pts []point, s style) {
-	half := s.width * pngScale / 2
+	half := s.width * r.scale / 2
 	var shapes [][]point
-	for _, run := range dashes(pts, s.dash) {
+	for _, run := range dashes(pts, s.dash, r.scale) {
 		for i, p := range run {
 			if i+1 < len(run) {
 				q := run[i+1]
@@ -137,13 +138,13 @@ func disc(c point, radius float64) []point {
 }
 
 // dashes cuts a line into the parts that are drawn.
-func dashes(pts []point, pattern []float64) [][]point {
+func dashes(pts []point, pattern []float64, scale float64) [][]point {
 	if len(pattern) == 0 || len(pts) < 2 {
 		return [][]point{pts}
 	}
 	var out [][]point
 	run := []point{pts[0]}
-	at, left, on := 0, pattern[0]*pngScale, true
+	at, left, on := 0, pattern[0]*scale, true
 	for i := 1; i < len(pts); i++ {
 		p, q := pts[i-1], pts[i]
 		d := math.Hypot(q.x-p.x, q.y-p.y)
@@ -155,7 +156,7 @@ func dashes(pts []point, pattern []float64) [][]point {
 			}
 			d -= left
 			at, on = (at+1)%len(pattern), !on
-			left, run = pattern[at]*pngScale, []point{p}
+			left, run = pattern[at]*scale, []point{p}
 		}
 		left -= d
 		if on {
@@ -181,7 +182,7 @@ func (r *raster) face(s style) (font.Face, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: s.size * pngScale, DPI: 72, Hinting: font.HintingNone})
+	f, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: s.size * r.scale, DPI: 72, Hinting: font.HintingNone})
 	r.faces[key] = f
 	return f, err
 }
@@ -197,13 +198,13 @@ func (r *raster) label(m mark, s style, at point) error {
 	if m.turn == 0 {
 		if s.halo {
 			white := color.NRGBA{255, 255, 255, 235}
-			r.fill(white, []point{{at.x - shift - 4, at.y - s.size*pngScale*0.8}, {at.x - shift + width + 4, at.y - s.size*pngScale*0.8},
-				{at.x - shift + width + 4, at.y + s.size*pngScale*0.22}, {at.x - shift - 4, at.y + s.size*pngScale*0.22}})
+			r.fill(white, []point{{at.x - shift - 4, at.y - s.size*r.scale*0.8}, {at.x - shift + width + 4, at.y - s.size*r.scale*0.8},
+				{at.x - shift + width + 4, at.y + s.size*r.scale*0.22}, {at.x - shift - 4, at.y + s.size*r.scale*0.22}})
 		}
 		write(r.img, face, s.fill, at.x-shift, at.y, m.text)
 		return nil
 	}
-	h := s.size * pngScale
+	h := s.size * r.scale
 	flat := image.NewRGBA(image.Rect(0, 0, int(width)+4, int(2*h)))
 	write(flat, face, s.fill, 0, 1.5*h, m.text)
 	sin, cos := math.Sincos(m.turn * math.Pi / 180)

@@ -40,9 +40,9 @@ type sprite struct {
 }
 
 // newSprite draws the thumbnails of the given examples. It keeps them exact
-// (PNG, full size) while they fit the budget, then compresses, then shrinks,
+// (PNG, full size) while they fit the budget in bytes, then compresses, then shrinks,
 // then leaves out the last ones: order them by interest.
-func newSprite(p Pictures, indices []int) (*sprite, error) {
+func newSprite(p Pictures, indices []int, budget int) (*sprite, error) {
 	c, h, w := p.Shape()
 	if c != 1 && c != 3 {
 		return nil, fmt.Errorf("images of %d channels cannot be shown", c)
@@ -59,22 +59,21 @@ func newSprite(p Pictures, indices []int) (*sprite, error) {
 		}
 		// A PNG of photographs is about two thirds of its pixels: do not try
 		// what cannot fit.
-		if shrink == 1 && len(canvas.Pix)/4*c < 2*spriteBudget {
-			if fits, err := s.encode(canvas, func(b *bytes.Buffer) error { return png.Encode(b, canvas) }, "png"); fits || err != nil {
+		if shrink == 1 && len(canvas.Pix)/4*c < 2*budget {
+			if fits, err := s.encode("png", budget, func(b *bytes.Buffer) error { return png.Encode(b, canvas) }); fits || err != nil {
 				s.Exact = true
 				return s, err
 			}
 		}
-		quality := 80
-		if fits, err := s.encode(canvas, func(b *bytes.Buffer) error {
-			return jpeg.Encode(b, canvas, &jpeg.Options{Quality: quality})
-		}, "jpeg"); fits || err != nil {
+		if fits, err := s.encode("jpeg", budget, func(b *bytes.Buffer) error {
+			return jpeg.Encode(b, canvas, &jpeg.Options{Quality: 80})
+		}); fits || err != nil {
 			return s, err
 		}
 		if min(s.Cell, s.CellH) < 32 {
 			keep := len(indices) / 2
 			missing := len(indices) - keep
-			half, err := newSprite(p, indices[:keep])
+			half, err := newSprite(p, indices[:keep], budget)
 			if err == nil {
 				half.Missing += missing
 			}
@@ -83,12 +82,13 @@ func newSprite(p Pictures, indices []int) (*sprite, error) {
 	}
 }
 
-func (s *sprite) encode(_ image.Image, write func(*bytes.Buffer) error, kind string) (fits bool, err error) {
+// encode writes the picture into the page's URI, where it fits the budget.
+func (s *sprite) encode(kind string, budget int, write func(*bytes.Buffer) error) (fits bool, err error) {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return false, err
 	}
-	if b.Len() > spriteBudget {
+	if b.Len() > budget {
 		return false, nil
 	}
 	s.URI = "data:image/" + kind + ";base64," + base64.StdEncoding.EncodeToString(b.Bytes())
@@ -117,15 +117,26 @@ func (s *sprite) draw(p Pictures, indices []int) (*image.RGBA, error) {
 		s.Place[index] = at
 		x0, y0 := at%s.Columns*s.Cell, at/s.Columns*s.CellH
 		for y := range s.CellH {
-			for x := range s.Cell {
-				o := out.PixOffset(x0+x, y0+y)
-				for ch := range 3 {
-					out.Pix[o+ch] = s.mean(buf, min(ch, s.Channels-1), x, y)
-				}
+			row := out.Pix[out.PixOffset(x0, y0+y):]
+			for ch := range 3 {
+				s.line(row[ch:], buf, min(ch, s.Channels-1), y)
 			}
 		}
 	}
 	return out, nil
+}
+
+// line writes one channel of one line of a thumbnail, every fourth byte.
+func (s *sprite) line(to, pixels []byte, channel, y int) {
+	if s.Shrink == 1 {
+		for x, v := range pixels[(channel*s.Height+y)*s.Width:][:s.Width] {
+			to[4*x] = v
+		}
+		return
+	}
+	for x := range s.Cell {
+		to[4*x] = s.mean(pixels, channel, x, y)
+	}
 }
 
 // mean is one value of a thumbnail: the mean of the pixels it stands for.
