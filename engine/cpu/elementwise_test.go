@@ -30,7 +30,7 @@ func TestUnary(t *testing.T) {
 	for name, c := range floats {
 		t.Run(name, func(t *testing.T) {
 			for _, d := range []dtypes.DType{dtypes.Float32, dtypes.Float64} {
-				for _, dims := range [][]int{{}, {1}, {7}, {3, 1031}, {70000}} {
+				for _, dims := range [][]int{{}, {7}, {3, 1031}, {20011}} {
 					x := random(rng, d, c.lo, c.hi, dims...)
 					differs(t, b, 2e-6, func(in []*Node) []*Node { return []*Node{c.fn(in[0])} }, x)
 				}
@@ -62,12 +62,15 @@ func TestBinary(t *testing.T) {
 	}
 	dims := [][2][]int{
 		{{5, 7}, {5, 7}}, {{5, 7}, {}}, {{}, {5, 7}}, {{5, 1}, {5, 7}}, {{5, 7}, {1, 7}}, {{5, 1}, {1, 7}}, {{}, {}},
-		{{2, 16, 33, 33}, {1, 16, 1, 1}}, {{2, 33, 33, 16}, {1, 1, 1, 16}}, {{9, 1, 4}, {9, 300, 4}},
+		{{1, 6, 33, 33}, {1, 6, 1, 1}}, {{1, 33, 33, 16}, {1, 1, 1, 16}}, {{9, 1, 4}, {9, 50, 4}},
 	}
 	for name, op := range ops {
 		t.Run(name, func(t *testing.T) {
 			for _, d := range numberTypes {
-				for _, s := range dims {
+				for i, s := range dims {
+					if i > 3 && d != dtypes.Float32 && d != dtypes.Int16 {
+						break // broadcasts know the size of a type, not the type
+					}
 					x, y := random(rng, d, 0, 20, s[0]...), random(rng, d, 1, 20, s[1]...)
 					differs(t, b, 1e-6, func(in []*Node) []*Node { return []*Node{op(in[0], in[1])} }, x, y)
 				}

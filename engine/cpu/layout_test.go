@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/backends"
-	"github.com/gomlx/gomlx/backends/simplego"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	. "github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
@@ -45,10 +44,7 @@ func layoutInputs() []*tensors.Tensor {
 }
 
 func TestLayoutKeepsValues(t *testing.T) {
-	oracle, err := simplego.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	oracle := portable()
 	in := layoutInputs()
 	got, want := evaluate(t, newBackend(t, ""), channelsFirst, in), evaluate(t, oracle, channelsFirst, in)
 	for i := range want {

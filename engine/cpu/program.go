@@ -124,36 +124,3 @@ func prune(p *program) error {
 	p.nodes = slices.DeleteFunc(slices.Clone(p.nodes), func(n *node) bool { return !live[n] })
 	return nil
 }
-
-// replace substitutes nodes as inputs and as outputs.
-func (p *program) replace(with map[*node]*node) {
-	if len(with) == 0 {
-		return
-	}
-	for _, n := range p.nodes {
-		for i, in := range n.inputs {
-			if w := with[in]; w != nil {
-				n.inputs[i] = w
-			}
-		}
-	}
-	for i, n := range p.outputs {
-		if w := with[n]; w != nil {
-			p.outputs[i] = w
-		}
-	}
-}
-
-// users counts how often each node is an input or an output.
-func (p *program) users() map[*node]int {
-	u := make(map[*node]int, len(p.nodes))
-	for _, n := range p.nodes {
-		for _, in := range n.inputs {
-			u[in]++
-		}
-	}
-	for _, n := range p.outputs {
-		u[n]++
-	}
-	return u
-}

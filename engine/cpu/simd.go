@@ -28,12 +28,25 @@ func simdFn(op backends.OpType, d dtypes.DType) vecFn {
 			f(slice[bool](dst, n), slice[float32](a, n), slice[float32](b, n))
 		}
 	}
-	if op == backends.OpTypeWhere {
+	switch op {
+	case backends.OpTypeSign:
+		return signFloat32
+	case backends.OpTypeWhere:
 		return func(dst, a, b, c unsafe.Pointer, n int) {
 			kernel.Select(slice[float32](dst, n), slice[bool](a, n), slice[float32](b, n), slice[float32](c, n))
 		}
 	}
 	return nil
+}
+
+// signFloat32 is 1, -1, or the operand where that is zero or NaN: the product
+// takes every other value, the smallest subnormal too, beyond 1.
+func signFloat32(dst, a, _, _ unsafe.Pointer, n int) {
+	d := slice[float32](dst, n)
+	kernel.MulScalar(d, slice[float32](a, n), 1<<100)
+	kernel.MulScalar(d, d, 1<<100)
+	kernel.MinScalar(d, d, 1)
+	kernel.MaxScalar(d, d, -1)
 }
 
 var simdUnary = map[backends.OpType]func(dst, x []float32){

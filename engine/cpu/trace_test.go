@@ -14,6 +14,7 @@ import (
 type tracer struct {
 	*Backend
 	spent map[string]time.Duration
+	last  *executable
 }
 
 func (t *tracer) Builder(name string) backends.Builder {
@@ -30,7 +31,8 @@ func (b *traceBuilder) Compile(outputs []backends.Op, s []*backends.ShardingSpec
 	if err != nil {
 		return nil, err
 	}
-	x.(*executable).trace = func(n *node, took time.Duration) { b.t.spent[describe(n)] += took }
+	b.t.last = x.(*executable)
+	b.t.last.trace = func(n *node, took time.Duration) { b.t.spent[describe(n)] += took }
 	return x, nil
 }
 
@@ -53,7 +55,7 @@ func describe(n *node) string {
 	return s.String()
 }
 
-// String lists where the time went, the most first.
+// report lists where the time went, the most first.
 func (t *tracer) report() string {
 	keys := make([]string, 0, len(t.spent))
 	var total time.Duration
