@@ -45,11 +45,8 @@ func (a adaptive) rule(p *certify.Params, count string, head *counts.Header) (sm
 	return d, err
 }
 
-// saved says what an adaptive run spared, for people.
-func saved(examples int, draws, most int64) string {
-	if examples == 0 || draws >= most {
-		return ""
-	}
-	return fmt.Sprintf("%.0f estimation draws an example instead of %d: %.1f times fewer",
-		float64(draws)/float64(examples), most/int64(examples), float64(most)/float64(draws))
+// spared says what an adaptive run came to, for people.
+func spared(examples int, draws, n int64) string {
+	mean := float64(draws) / float64(max(examples, 1))
+	return fmt.Sprintf("%.0f estimation draws an example instead of %d: %.1f times fewer", mean, n, float64(n)/max(mean, 1))
 }

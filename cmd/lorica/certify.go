@@ -219,6 +219,9 @@ func (r *certification) sample(c *cobra.Command) (err error) {
 	})
 	m.done()
 	m.total(last.Draws, d.note())
+	if r.rule != nil && err == nil {
+		fmt.Fprintln(c.ErrOrStderr(), spared(last.Examples, last.Draws-r.N0*int64(last.Examples), r.N))
+	}
 	if last.Invalid > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: %d of %d draws gave NaN; they count for no class\n", last.Invalid, last.Draws)
 	}
