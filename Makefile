@@ -48,7 +48,7 @@ picture: build
 	mkdir -p build
 	./lorica report report/testdata/gaussian.jsonl.gz report/testdata/margin-cs.jsonl.gz --cost report/testdata/cat.json -o build/report.html
 	chromium --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking --hide-scrollbars \
-	  --user-data-dir="$$(mktemp -d)" --window-size=1280,1790 --screenshot=docs/report.png "file://$(CURDIR)/build/report.html" 2>build/chromium.log
+	  --user-data-dir="$$(mktemp -d)" --window-size=1280,1812 --screenshot=docs/report.png "file://$(CURDIR)/build/report.html" 2>build/chromium.log
 
 # The CPU engine beside ONNX Runtime and PyTorch (needs npm, and a Python with
 # PyTorch: Debian's python3-torch). More models: make peers MODELS=a.onnx,b.onnx

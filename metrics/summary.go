@@ -29,6 +29,8 @@ type Summary struct {
 	Sigma     float64           `json:"sigma"`
 	Alpha     float64           `json:"alpha"`
 	Procedure certify.Procedure `json:"procedure"`
+	Split     certify.Split     `json:"alpha_split,omitempty"`
+	Randomize bool              `json:"randomise,omitempty"`
 	Counting  Counting          `json:"count"`
 	Examples  int               `json:"examples"`
 	Sensitive int               `json:"sensitive"`
@@ -129,7 +131,7 @@ func Compute(results []certify.Result, p certify.Params, o Options) (Summary, er
 	}
 	out := Summary{
 		Cost: p.Cost.String(), Names: p.Cost.Names(), Classes: p.Cost.Classes(),
-		Sigma: p.Sigma, Alpha: p.Alpha, Procedure: p.Procedure, Counting: s.counting,
+		Sigma: p.Sigma, Alpha: p.Alpha, Procedure: p.Procedure, Split: p.Split, Randomize: p.Randomize, Counting: s.counting,
 		Examples: s.Examples(), Sensitive: s.Sensitive(),
 		Acc: s.Acc(), Curve: s.Curve(o.Grid), AtOnce: s.AtOnce(p, o.Eps, o.Confidence),
 		Confusion: s.Confusion(), StdWins: s.StdWins(), Radii: s.Distributions(),

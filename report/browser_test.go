@@ -105,7 +105,7 @@ func testSlider(b *browser, html string, p payload) {
 	b.size(1280, 900, false)
 	b.show(html)
 	parts := []string{"#lead", "#size", "#epsout", ".card[data-run='1'] [data-f=g]", ".card[data-run='1'] [data-f=gr]", ".card[data-run='0'] [data-f=c]",
-		".card[data-run='0'] [data-f=a]", ".card[data-run='0'] .sentence", ".mistakes[data-run='1'] .open li", ".mistakes[data-run='0'] td[data-c='6']",
+		".card[data-run='0'] [data-f=a]", ".card[data-run='0'] .sentence", ".card[data-run='0'] .together", ".mistakes[data-run='1'] .open li", ".mistakes[data-run='0'] td[data-c='6']",
 		"#table thead [data-f=e]", "#changes [data-x='2']", ".matrix.robust figcaption span"}
 	before := map[string]string{}
 	for _, s := range parts {

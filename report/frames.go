@@ -17,6 +17,7 @@ type frame struct {
 	Cert     figure   `json:"a"` // certified accuracy
 	RobCS    figure   `json:"g"`
 	RobCost  figure   `json:"c"`
+	Together string   `json:"t"` // what holds for all examples at once
 	Heat     []int    `json:"h"` // robust error per shown sensitive cell, permille, rounded up
 	Open     []string `json:"o"` // the costliest open mistakes in words
 }
@@ -156,6 +157,7 @@ func (r *Run) frames(eps []float64, cells []cellID) []frame {
 	for _, res := range r.Results {
 		answered[cellID{res.Label, res.Top}]++
 	}
+	together := r.Set.AtOnce(r.Params, eps, atOnce)
 	out := make([]frame, len(eps))
 	for i, e := range eps {
 		sw.step(i)
@@ -164,6 +166,7 @@ func (r *Run) frames(eps []float64, cells []cellID) []frame {
 		f.Cert = figure{down(cert.Hits, cert.Of), interval(cert)}
 		f.RobCS = figure{down(cs.Hits, cs.Of), interval(cs)}
 		f.RobCost = costFigure(mean)
+		f.Together = r.together(together, together.Levels[i])
 		for c, id := range cells {
 			f.Heat[c] = permilleUp(int(sw.open[id.label*n+id.class]), sw.of[id.label])
 		}

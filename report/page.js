@@ -22,7 +22,7 @@ $('theme').onclick = () => { document.documentElement.dataset.theme = dark() ? '
 
 // ---- the radius
 let at = data.start;
-const fields = { g: f => f.g.v, gr: f => f.g.r, a: f => f.a.v, ar: f => f.a.r, c: f => f.c.v, cr: f => f.c.r, s: f => f.s };
+const fields = { g: f => f.g.v, gr: f => f.g.r, a: f => f.a.v, ar: f => f.a.r, c: f => f.c.v, cr: f => f.c.r, s: f => f.s, t: f => f.t };
 const pct = s => parseFloat(s) / 100;
 const cursors = all('.curve').map(fig => {
   const svg = fig.querySelector('svg'), d = fig.dataset;

@@ -176,6 +176,12 @@ func (r *Run) facts() []fact {
 	if r.Params.Procedure == certify.Paper {
 		procedure = "paper: Algorithms 1 and 2; proved at 1 − 1.5 α"
 	}
+	if r.Params.Split == certify.Selected {
+		procedure += "; α divided by the selection draws"
+	}
+	if r.Params.Randomize {
+		procedure += "; randomised bounds: α is also over the seed"
+	}
 	counting := "strict: a misread example counts as radius 0"
 	if r.Counting == metrics.Harmless {
 		counting = "harmless: claims of misread examples stand"

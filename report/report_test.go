@@ -98,6 +98,10 @@ func TestHeadlineIsTheGoldenOne(t *testing.T) {
 	if p.Lead[p.Start] != want {
 		t.Errorf("the page says %q", p.Lead[p.Start])
 	}
+	together := "Taken together: with confidence 99% at most 2 of 248 group proofs are false, so at least 66.7% of these very examples are safe; likewise their open cost is at most 1.89."
+	if got := p.Runs[1].Frames[p.Start].Together; got != together {
+		t.Errorf("of all examples at once the page says %q", got)
+	}
 	open := "cat read as dog, at cost 1: not ruled out within 0.50 for 219 of 292 (75.0%); 58 answered so already."
 	if got := p.Runs[0].Frames[p.Start].Open; len(got) != 3 || got[0] != open {
 		t.Errorf("the costliest open mistakes are %q", got)

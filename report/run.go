@@ -60,6 +60,8 @@ type saved struct {
 	Alpha     float64  `json:"alpha"`
 	Procedure string   `json:"procedure"`
 	Counting  string   `json:"count"`
+	Split     string   `json:"alpha_split"`
+	Randomize bool     `json:"randomise"`
 	Levels    []struct {
 		Eps float64 `json:"eps"`
 	} `json:"levels"`
@@ -153,7 +155,13 @@ func (r *Run) certify(s Settings, m saved) error {
 			r.Eps = m.Levels[0].Eps
 		}
 	}
-	r.Params = certify.Params{Sigma: r.Header.Sigma, Alpha: alpha, Procedure: procedure, Cost: matrix}
+	r.Params = certify.Params{Sigma: r.Header.Sigma, Alpha: alpha, Procedure: procedure, Cost: matrix,
+		Randomize: m.Randomize, Seed: r.Header.Seed}
+	if m.Split != "" && procedure != certify.Paper { // the paper's procedure has its own
+		if r.Params.Split, err = certify.ParseSplit(m.Split); err != nil {
+			return fmt.Errorf("%s: %w", r.Path, err)
+		}
+	}
 	if r.Sampled, err = certify.FromHeader(r.Header); err != nil {
 		return fmt.Errorf("%s: %w", r.Path, err)
 	}

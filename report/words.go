@@ -166,3 +166,16 @@ func (r *Run) misread() int {
 	}
 	return n
 }
+
+// atOnce is the confidence of what is said about all examples together.
+const atOnce = 0.99
+
+// together says what holds for these examples at once, where each claim alone
+// may fail with probability alpha.
+func (r *Run) together(a metrics.AtOnce, l metrics.AtOnceLevel) string {
+	if a.Group.Of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Taken together: with confidence %s%% at most %d of %d group proofs are false, so at least %s of these very examples are safe; likewise their open cost is at most %s.",
+		number(100*a.Confidence), a.Group.Most, a.Group.Of, tenths(int64(floorTo(l.RobCS, 1000))), costUp(l.RobCost))
+}
