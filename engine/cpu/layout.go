@@ -11,8 +11,8 @@ import (
 // layoutAxes chooses the order in which values lie in memory. Convolutions
 // write channels last, whatever order the graph asked for, because their
 // kernels compute a vector of channels at a time; elementwise operations,
-// reductions and broadcasts go along with the order of what they read; a
-// transpose only renames axes. Where an operation needs the order that the
+// reductions, broadcasts, windows and slices go along with the order of what
+// they read; a transpose only renames axes. Where an operation needs the order that the
 // graph gave, the value is transposed for it, once. So a network that is
 // written channels first runs channels last from its first convolution to its
 // last, and the conversions stand at its edges.
@@ -169,6 +169,10 @@ func (l *layout) visit(n *node) {
 		}
 		l.at[n] = placed{p.n, normalOrder(order)}
 	default:
+		if p, ok := l.along(n); ok {
+			l.at[n] = p
+			return
+		}
 		l.at[n] = placed{n: l.plain(n)}
 	}
 }
