@@ -76,6 +76,20 @@ func (s *stepper) restore(file string, want header, fresh model.Weights) (st sta
 	return st, warning, nil
 }
 
+// Made tells whether a model file is what the task would end with: nil, or the
+// first thing that differs.
+func Made(task Task, file string) error {
+	m, err := model.Load(file)
+	if err != nil {
+		return err
+	}
+	_, err = sameRun(header{Config: task.Config, Engine: task.Engine.Description(), Data: task.Identity}, m.Meta.Config)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
 // sameRun tells whether a checkpoint was made by this configuration and data;
 // another engine is only a warning.
 func sameRun(want header, raw json.RawMessage) (warning string, err error) {

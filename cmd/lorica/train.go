@@ -3,6 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,6 +28,7 @@ type trainFlags struct {
 	resume               bool
 	holdout              int
 	saveEvery            time.Duration
+	exact                bool
 	keep, lookEvery      int
 	look, lookDraws      int
 	eps                  float64
@@ -35,6 +39,7 @@ type trainFlags struct {
 func newTrain() *cobra.Command {
 	var f trainFlags
 	shown := train.DefaultConfig(train.MarginCS)
+	shown.Precision = "" // the engine's
 	c := &cobra.Command{
 		Use:   "train --method METHOD --data DATA --cost COST --out RUN",
 		Short: "Train a model whose costly mistakes are hard to force",
@@ -69,6 +74,7 @@ costs in accuracy and brings in robustness.`,
 	fl.StringVar(&f.recipe, "recipe", "", "ready-made `changes` of the defaults: "+strings.Join(train.Recipes(), ", "))
 	fl.StringVar(&f.init, "init", "", "`model` whose weights to begin with (default: fresh ones)")
 	fl.StringVar(&f.engine, "engine", engine.DefaultSpec, "where it runs: cpu, xla:cuda, xla:cpu or xla:/path/to/plugin.so")
+	fl.BoolVar(&f.exact, "exact", false, "xla:cuda: use only operations that repeat bit for bit, and keep XLA's choices of them in the run folder")
 	fl.BoolVar(&f.resume, "resume", false, "go on with the run in --out; fail where there is none")
 	fl.IntVar(&f.holdout, "holdout", 0, "keep every K-th training example back for the running estimate and sweeps (0: use the val or test split)")
 	fl.DurationVar(&f.saveEvery, "save-every", time.Minute, "time between checkpoints")
@@ -122,7 +128,7 @@ func configFlags(fl *pflag.FlagSet, c *train.Config) {
 	fl.IntVar(&c.AttackWarmup, "attack-warmup", c.AttackWarmup, "epochs over which the adversary grows (10)")
 	fl.Float64Var(&c.Eta, "eta", c.Eta, "smoothmix: weight of the mixed term (5)")
 	fl.Float64Var(&c.Penalty, "penalty", c.Penalty, "smoothmix: pull of the adversary back to the image")
-	fl.StringVar((*string)(&c.Precision), "precision", "", "float32 or bfloat16, with float32 weights (default: bfloat16 on XLA devices)")
+	fl.StringVar((*string)(&c.Precision), "precision", string(c.Precision), "float32 or bfloat16, with float32 weights (default: bfloat16 on XLA devices)")
 	fl.StringVar(&c.Layout, "layout", c.Layout, "nhwc or nchw (default: what suits the engine)")
 	fl.IntVar(&c.Unroll, "unroll", c.Unroll, "steps in one execution of the device")
 }
@@ -171,16 +177,21 @@ func trainCommand(c *cobra.Command, f trainFlags) error {
 		return err
 	}
 	if f.sweep != "" {
-		return sweep(c, f)
+		return sweep(c, f, config)
 	}
-	return trainOnce(c, f, config)
+	return trainOnce(c, c.OutOrStdout(), f, config)
 }
 
-// trainOnce trains one configuration.
-func trainOnce(c *cobra.Command, f trainFlags, config train.Config) (err error) {
+// trainOnce trains one configuration and says on w what it came to.
+func trainOnce(c *cobra.Command, w io.Writer, f trainFlags, config train.Config) (err error) {
 	task, err := prepareTraining(c, f, config)
 	if err != nil {
 		return err
+	}
+	if f.exact {
+		if err := exactXLA(f.out); err != nil {
+			return err
+		}
 	}
 	if task.Engine, err = openEngine(f.engine); err != nil {
 		return err
@@ -195,6 +206,9 @@ func trainOnce(c *cobra.Command, f trainFlags, config train.Config) (err error) 
 	if err := task.Validate(); err != nil {
 		return usageError{err}
 	}
+	if done, err := finished(w, task); done || err != nil {
+		return err
+	}
 	shown := newTrainMeter(c.ErrOrStderr())
 	task.Watch = shown.watch
 	task.Warn = func(s string) { fmt.Fprintln(c.ErrOrStderr(), "warning:", s) }
@@ -203,7 +217,7 @@ func trainOnce(c *cobra.Command, f trainFlags, config train.Config) (err error) 
 	if err != nil {
 		return err
 	}
-	return shown.result(c.OutOrStdout(), res)
+	return shown.result(w, res)
 }
 
 // prepareTraining opens and checks everything but the engine.
@@ -259,4 +273,39 @@ func prepareTraining(c *cobra.Command, f trainFlags, config train.Config) (train
 		task.Init = m.Weights
 	}
 	return task, nil
+}
+
+// finished tells whether the run folder holds the model of this very run.
+func finished(w io.Writer, task train.Task) (bool, error) {
+	file := filepath.Join(task.Dir, "model.safetensors")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	if err := train.Made(task, file); err != nil {
+		return false, err
+	}
+	_, err := fmt.Fprintf(w, "%s is trained already\n", file)
+	return true, err
+}
+
+// exactXLA tells XLA to leave out kernels whose sums depend on timing, and to
+// make the same choices of kernels when a run is resumed: which are fastest is
+// measured, and differs from process to process.
+func exactXLA(out string) error {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	choices, err := filepath.Abs(filepath.Join(out, "xla-choices.txt"))
+	if err != nil {
+		return err
+	}
+	flags := os.Getenv("XLA_FLAGS") + " --xla_gpu_exclude_nondeterministic_ops=true"
+	if _, err := os.Stat(choices); err == nil {
+		flags += " --xla_gpu_load_autotune_results_from=" + choices
+	} else {
+		flags += " --xla_gpu_dump_autotune_results_to=" + choices
+	}
+	return os.Setenv("XLA_FLAGS", strings.TrimSpace(flags))
 }
