@@ -40,6 +40,9 @@ func (n *Net) lower(ctx *context.Context, w Weights, x *graph.Node, how Lowering
 		how.DType = dtypes.Float32
 	}
 	net, w := n.Fold(w)
+	if how.DType == dtypes.BFloat16 {
+		w = net.Halve(w)
+	}
 	lo := &lowerer{Lowering: how, ctx: ctx, net: net, w: w}
 	values := make([]*graph.Node, len(net.Layers))
 	if lo.ChannelsLast {
