@@ -53,8 +53,8 @@ func demo(c *cobra.Command, out string, at place) error {
 		demoLine(w, m.title, sum)
 	}
 	before, after := sums[0].Levels[0].RobCS, sums[1].Levels[0].RobCS
-	fmt.Fprintf(w, "\nA costly mistake could be forced by a perturbation of l2 norm %g on %d of %d cats before,\n"+
-		"and on %d after: for the other %d it is proved that nobody can, each with probability 0.999.\n",
+	fmt.Fprintf(w, "\nWithin an l2 distance of %g a costly mistake is not ruled out on %d of %d cats before, and on %d\n"+
+		"after. For the other %d it is proved that nobody can force one, each with probability 0.999.\n",
 		demoEps, before.Of-before.Hits, before.Of, after.Of-after.Hits, after.Hits)
 	page := filepath.Join(out, "report.html")
 	if _, _, err := writePage(c, paths, reportFlags{Settings: report.Settings{Eps: -1}, out: page}); err != nil {
@@ -86,6 +86,7 @@ func demoRun(c *cobra.Command, name, out string, at place) (metrics.Summary, err
 // demoLine is one model's figures.
 func demoLine(w io.Writer, title string, s metrics.Summary) {
 	l := s.Levels[0]
-	fmt.Fprintf(w, "%s\n  right and proved            Acc      %s\n  no costly mistake within %g  Rob_cs   %s of the cats\n  cost that can be forced     Rob_cost %s a cat\n",
-		title, percent(s.Acc), l.Eps, percent(l.RobCS), meanText(l.RobCost))
+	fmt.Fprintf(w, "%s\n  Acc       %s of all images: right, and proved\n  Rob_cs    %s of the cats: no costly mistake can be forced within %g\n"+
+		"  Rob_cost  %s a cat: cost of the mistakes that are not ruled out\n",
+		title, percent(s.Acc), percent(l.RobCS), l.Eps, meanText(l.RobCost))
 }
