@@ -149,11 +149,13 @@ func (e *executable) Execute(inputs []backends.Buffer, donate []bool, _ backends
 	for i := range e.steps {
 		s := &e.steps[i]
 		f.workAt = s.workAt
+		if e.trace == nil {
+			s.run(f)
+			continue
+		}
 		start := time.Now()
 		s.run(f)
-		if e.trace != nil {
-			e.trace(s.node, time.Since(start))
-		}
+		e.trace(s.node, time.Since(start))
 	}
 	for _, c := range e.copies {
 		copy(outs[c.output].mem, f.of(c.from))

@@ -24,9 +24,11 @@ type group struct {
 	index   map[*node]int // which input an operand of a member is
 }
 
+// A group has at most maxMembers operations; with three operands from outside
+// and one result each, that makes at most maxOperands values.
 const (
-	maxMembers  = 48 // operations in a group
-	maxOperands = 96 // values in a lowered group
+	maxMembers  = 32
+	maxOperands = 4 * maxMembers
 )
 
 // operand is a value of a lowered group: the number of an input, or, counted
@@ -108,9 +110,6 @@ func lowerGroup(g *group, inputs []*node, unit int) (*code, error) {
 	}
 	if len(g.members) == 0 { // a reduction of an operand as it is
 		c.loads[0].spread = true
-	}
-	if next > maxOperands {
-		return nil, errors.Errorf("a group of %d values is too large", next)
 	}
 	for i := range next {
 		size := c.tile * width
