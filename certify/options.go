@@ -33,9 +33,9 @@ func ParseSplit(s string) (Split, error) {
 	return "", fmt.Errorf("unknown split of alpha %q: want half or selected", s)
 }
 
-// shares of alpha that the top class may get. With 1 the rival's bound is the
-// rest that the top class leaves, as in a prediction claim.
-var shares = [...]float64{0.1, 0.3, 0.5, 0.7, 0.9, 1}
+// shares of alpha that the top class may get. Extremes would gain more where
+// they fit and lose far more where a hundred selection draws mislead.
+var shares = [...]float64{0.4, 0.5, 0.6, 0.7, 0.8}
 
 // share is the part of alpha that the top class's bound gets against class k:
 // the one that would prove the largest radius if the estimation draws had the
@@ -60,10 +60,7 @@ func (p Params) share(rec *counts.Record, top, k int) float64 {
 	best, r := 0.5, math.Inf(-1)
 	for _, s := range shares {
 		lower := bound.Lower(at(top), n, level*s)
-		upper := complement(lower)
-		if s < 1 {
-			upper = math.Min(upper, bound.Upper(at(k), n, level*(1-s)))
-		}
+		upper := math.Min(complement(lower), bound.Upper(at(k), n, level*(1-s)))
 		if x := bound.QuantileDown(lower) - bound.QuantileUp(upper); x > r {
 			best, r = s, x
 		}
@@ -79,12 +76,9 @@ func (p Params) lower(rec *counts.Record, k int, level float64) float64 {
 	return bound.Lower(rec.Count[k], rec.N, level)
 }
 
-// upper bounds P(f = k) from above. At level 0 nothing is known.
+// upper bounds P(f = k) from above.
 func (p Params) upper(rec *counts.Record, k int, level float64) float64 {
-	switch {
-	case level <= 0:
-		return 1
-	case p.Randomize:
+	if p.Randomize {
 		return bound.UpperRandomized(rec.Count[k], rec.N, level, p.uniform(rec.Index, k, 1))
 	}
 	return bound.Upper(rec.Count[k], rec.N, level)

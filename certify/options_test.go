@@ -72,22 +72,27 @@ func TestSplitFollowsTheSelection(t *testing.T) {
 	record := func(sel, c []int64) counts.Record {
 		return counts.Record{N: c[0] + c[1] + c[2], Select: sel, Count: c}
 	}
-	// Two classes only: the rival's bound is what the top class leaves, so it
-	// gets all of alpha and the claim is the prediction's.
-	two := fromCounts(t, record([]int64{90, 10, 0}, []int64{9000, 1000, 0}), p)
-	if math.Abs(two.RGroup-two.RStd) > 1e-12 || two.PTop != two.PStd {
-		t.Errorf("two classes: group %v, prediction %v", two.RGroup, two.RStd)
-	}
-	// A rare rival needs its own bound.
-	rare := record([]int64{60, 1, 39}, []int64{6000, 100, 3900})
 	half := p
 	half.Split = Half
-	a, b := fromCounts(t, rare, p), fromCounts(t, rare, half)
-	if a.Pairs[0].Upper > 0.05 || a.RGroup < b.RGroup {
-		t.Errorf("a rare rival: %+v, with halves %+v", a.Pairs[0], b.Pairs[0])
+	for name, test := range map[string]struct {
+		rec  counts.Record
+		want float64 // the top class's share
+	}{
+		// Two classes only: the rival's bound is what the top class leaves.
+		"two classes": {record([]int64{90, 10, 0}, []int64{9000, 1000, 0}), 0.8},
+		// A rival that is rare needs a bound of its own.
+		"a rare rival": {record([]int64{60, 1, 39}, []int64{6000, 100, 3900}), 0.4},
+	} {
+		if s := p.share(&test.rec, 0, 1); s != test.want {
+			t.Errorf("%s: the top class gets %v of alpha", name, s)
+		}
+		if a, b := fromCounts(t, test.rec, p), fromCounts(t, test.rec, half); a.RGroup <= b.RGroup {
+			t.Errorf("%s: the radius is %v, with halves %v", name, a.RGroup, b.RGroup)
+		}
 	}
 	// The estimation draws must not change the split: the same selection with
 	// other counts bounds the top class at the same level.
+	rare := record([]int64{60, 1, 39}, []int64{6000, 100, 3900})
 	s := p.share(&rare, 0, 1)
 	other := record([]int64{60, 1, 39}, []int64{9000, 900, 100})
 	if got := p.share(&other, 0, 1); got != s {
