@@ -67,6 +67,9 @@ starts some here. The counts are those of a single machine with their engine.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if f.decide != "" && !c.Flags().Changed("eps") {
+				if _, err := parseEps("--decide", f.decide); err != nil {
+					return err
+				}
 				f.Eps = f.decide // what was decided is what is asked
 			}
 			return certifyRun(c, f)
