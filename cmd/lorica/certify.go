@@ -262,7 +262,7 @@ func (r *certification) conclude(c *cobra.Command) (metrics.Summary, error) {
 	if err := counts.Sort(path); err != nil {
 		return metrics.Summary{}, err
 	}
-	results, sum, _, err := r.answer(c, path)
+	results, sum, _, err := r.answer(c, path, nil)
 	if err != nil {
 		return sum, err
 	}

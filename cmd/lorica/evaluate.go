@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +18,19 @@ import (
 type evaluateFlags struct {
 	question
 	counts, certificates string
+	skip                 int
+	indices              []int
 	json                 bool
+}
+
+// keep tells which examples of the file are meant.
+func (f evaluateFlags) keep() func(int) bool {
+	return func(i int) bool {
+		if f.indices != nil {
+			return slices.Contains(f.indices, i)
+		}
+		return i%max(f.skip, 1) == 0
+	}
 }
 
 func newEvaluate() *cobra.Command {
@@ -45,6 +58,8 @@ paper's released code). The intervals in brackets are 95% over examples.`,
 	fl := c.Flags()
 	fl.StringVar(&f.counts, "counts", "", "counts `file` to read, plain or gzipped")
 	f.register(fl)
+	fl.IntVar(&f.skip, "skip", 1, "take only every `K`-th example of the data")
+	fl.IntSliceVar(&f.indices, "indices", nil, "take only these examples: `0,20,...`")
 	fl.BoolVar(&f.json, "json", false, "print metrics.json instead of tables")
 	fl.StringVar(&f.certificates, "certificates", "", "write each example's radii to this `file` (JSON lines)")
 	return c
@@ -64,7 +79,7 @@ func evaluate(c *cobra.Command, f evaluateFlags) error {
 	if f.counts == "" || f.Cost == "" {
 		return usagef("evaluate needs --counts FILE and --cost COST (see lorica evaluate --help)")
 	}
-	results, sum, params, err := f.answer(c, f.counts)
+	results, sum, params, err := f.answer(c, f.counts, f.keep())
 	if err != nil {
 		return err
 	}
@@ -79,8 +94,9 @@ func evaluate(c *cobra.Command, f evaluateFlags) error {
 	return printSummary(c.OutOrStdout(), sum, params.Cost)
 }
 
-// answer puts the question to a counts file. Doubts go to stderr.
-func (q question) answer(c *cobra.Command, path string) ([]certify.Result, metrics.Summary, certify.Params, error) {
+// answer puts the question to the examples of a counts file that keep takes,
+// or to all where it is nil. Doubts go to stderr.
+func (q question) answer(c *cobra.Command, path string, keep func(index int) bool) ([]certify.Result, metrics.Summary, certify.Params, error) {
 	fail := func(err error) ([]certify.Result, metrics.Summary, certify.Params, error) {
 		return nil, metrics.Summary{}, certify.Params{}, err
 	}
@@ -93,7 +109,7 @@ func (q question) answer(c *cobra.Command, path string) ([]certify.Result, metri
 	if err != nil {
 		return fail(err)
 	}
-	results, err := certifyAll(c, in, params)
+	results, err := certifyAll(c, in, params, keep)
 	if err != nil {
 		return fail(err)
 	}
@@ -120,11 +136,14 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // certifyAll reads records one by one and keeps only what they prove.
-func certifyAll(c *cobra.Command, in *counts.Reader, p certify.Params) ([]certify.Result, error) {
+func certifyAll(c *cobra.Command, in *counts.Reader, p certify.Params, keep func(int) bool) ([]certify.Result, error) {
 	var results []certify.Result
 	for rec, err := range in.Records() {
 		if err != nil {
 			return nil, err
+		}
+		if keep != nil && !keep(rec.Index) {
+			continue
 		}
 		res, err := certify.FromCounts(rec, p)
 		if err != nil {

@@ -78,3 +78,26 @@ func TestEvaluateReproducesGoldenMetrics(t *testing.T) {
 		}
 	}
 }
+
+// A part of the counts answers for that part: every 20th image of the golden
+// counts, and the cats that were drawn besides.
+func TestEvaluatePart(t *testing.T) {
+	const file = "testdata/golden/counts_gaussian_resnet20_s050.jsonl.gz"
+	for _, test := range []struct {
+		flag, value         string
+		examples, sensitive int
+	}{
+		{"--skip", "1", 736, 292},
+		{"--skip", "20", 500, 56},
+		{"--indices", "0,20,61", 3, 2},
+	} {
+		code, out, errs := lorica(t, "evaluate", "--counts", file, "--cost", "3->*", "--json", test.flag, test.value)
+		var sum struct{ Examples, Sensitive int }
+		if err := json.Unmarshal([]byte(out), &sum); code != exitDone || err != nil {
+			t.Fatalf("exit %d, %v, %s", code, err, errs)
+		}
+		if sum.Examples != test.examples || sum.Sensitive != test.sensitive {
+			t.Errorf("%s %s: %d examples, %d of them sensitive", test.flag, test.value, sum.Examples, sum.Sensitive)
+		}
+	}
+}

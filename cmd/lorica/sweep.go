@@ -137,7 +137,7 @@ func tradeOff(c *cobra.Command, f trainFlags, config train.Config) (acc, rob met
 	if _, err := run.conclude(c); err != nil {
 		return acc, rob, cost, err
 	}
-	results, sum, _, err := run.answer(c, run.path("counts.jsonl"))
+	results, sum, _, err := run.answer(c, run.path("counts.jsonl"), nil)
 	if err != nil {
 		return acc, rob, cost, err
 	}
