@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -32,26 +33,26 @@ type Schedule struct {
 	LastShare float64 `json:"last_share,omitempty"`
 }
 
-// Geometric plans looks from about first to last, each about ratio times the
-// one before: the number of draws overshoots what was needed by less than that
-// factor, at the price of a look's share of alpha.
-// It panics unless 1 <= first <= last <= MaxTrials and ratio >= 1.01.
-func Geometric(first, last int64, ratio float64) Schedule {
-	if first < 1 || first > last || last > MaxTrials || !(ratio >= 1.01) {
-		panic(fmt.Sprintf("bound: looks from %d to %d by %v: want 1 <= first <= last <= %d and a ratio of at least 1.01",
-			first, last, ratio, int64(MaxTrials)))
+// Geometric plans looks from about gap to last, each about ratio times the one
+// before but at least gap draws later: the number of draws overshoots what was
+// needed by less than that, at the price of a look's share of alpha.
+// It panics unless 1 <= gap <= last <= MaxTrials and ratio >= 1.01.
+func Geometric(gap, last int64, ratio float64) Schedule {
+	if gap < 1 || gap > last || last > MaxTrials || !(ratio >= 1.01) {
+		panic(fmt.Sprintf("bound: looks to %d, %d apart, by %v: want 1 <= gap <= last <= %d and a ratio of at least 1.01",
+			last, gap, ratio, int64(MaxTrials)))
 	}
 	var looks []int64
-	for x := float64(last); ; x /= ratio {
-		n := int64(math.Round(x))
-		if n < first {
-			break
-		}
-		if len(looks) == 0 || n < looks[len(looks)-1] {
-			looks = append(looks, n)
-		}
+	x := float64(last)
+	for ; x-x/ratio >= float64(gap); x /= ratio {
+		looks = append(looks, int64(math.Round(x)))
 	}
-	sort.Slice(looks, func(i, j int) bool { return looks[i] < looks[j] })
+	// Below, even steps of at least gap.
+	steps := max(1, math.Floor(math.Round(x)/float64(gap)))
+	for i := steps; i > 0; i-- {
+		looks = append(looks, int64(math.Round(math.Round(x)*i/steps)))
+	}
+	slices.Reverse(looks)
 	return Schedule{Looks: looks}
 }
 

@@ -84,7 +84,7 @@ func TestFalseProofsOverAllPaths(t *testing.T) {
 // alpha .001.
 func TestFalseProofsOfALongSchedule(t *testing.T) {
 	const alpha, runs = 0.2, 1500
-	s := Geometric(50, 100_000, 1.25)
+	s := Geometric(64, 100_000, 1.25)
 	s.LastShare = 0.25
 	for _, p := range []float64{0.5, 0.8413, 0.99, 0.9999} {
 		for name, level := range map[string]func(n int64) float64{
@@ -148,23 +148,33 @@ func approxBinomial(rng *rand.Rand, n int64, p float64) int64 {
 }
 
 func TestSchedule(t *testing.T) {
-	s := Geometric(50, 100_000, 1.25)
+	s := Geometric(64, 100_000, 1.25)
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Looks) != 35 || s.Looks[0] != 51 || s.Last() != 100_000 {
-		t.Errorf("%d looks from %d to %d", len(s.Looks), s.Looks[0], s.Last())
+	first := s.Looks[0]
+	if len(s.Looks) != 30 || first != 76 || s.Last() != 100_000 {
+		t.Errorf("looks at %v", s.Looks)
 	}
-	if s.Stage(51) != 1 || s.Stage(100_000) != 35 || s.Stage(52) != 0 || s.Stage(100_001) != 0 {
+	for _, g := range []Schedule{s, Geometric(64, 3000, 1.25), Geometric(64, 65, 1.25), Geometric(7, 1_000_000, 1.1)} {
+		gap := g.Looks[0] - 1 // of rounding
+		for j, n := range g.Looks[1:] {
+			step := n - g.Looks[j]
+			if step < gap || float64(step) > 0.26*float64(g.Looks[j])+float64(gap)+2 {
+				t.Errorf("looks at %v: %d after %d", g.Looks, n, g.Looks[j])
+			}
+		}
+	}
+	if s.Stage(first) != 1 || s.Stage(100_000) != 30 || s.Stage(first+1) != 0 || s.Stage(100_001) != 0 {
 		t.Error("stages are counted wrongly")
 	}
-	if n, ok := s.Next(0); n != 51 || !ok {
+	if n, ok := s.Next(0); n != first || !ok {
 		t.Errorf("the first look is %d", n)
 	}
 	if _, ok := s.Next(100_000); ok {
 		t.Error("a look behind the last")
 	}
-	if n, ok := s.Next(51); n <= 51 || !ok || s.Stage(n) != 2 {
+	if n, ok := s.Next(first); n <= first || !ok || s.Stage(n) != 2 {
 		t.Errorf("the second look is %d", n)
 	}
 	if g := Geometric(1, 1, 2); len(g.Looks) != 1 || g.Looks[0] != 1 {

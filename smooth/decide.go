@@ -34,18 +34,19 @@ type Decide struct {
 }
 
 // The looks of a Decide, unless told otherwise: each a quarter more draws than
-// the one before, and a quarter of alpha for the last, so that what all draws
+// the one before, at least 64 (fewer would leave a device's batch to too many
+// examples), and a quarter of alpha for the last, so that what all draws
 // prove is close to what they prove in a run of a fixed n. docs/adaptive.md
 // compares this with other designs.
 const (
-	firstLook = 50
+	lookGap   = 64
 	lookRatio = 1.25
 	lastShare = 0.25
 )
 
 // DefaultSchedule is the plan of looks for at most n draws.
 func DefaultSchedule(n int64) bound.Schedule {
-	s := bound.Geometric(min(firstLook, n), n, lookRatio)
+	s := bound.Geometric(min(lookGap, n), n, lookRatio)
 	s.LastShare = lastShare
 	return s
 }

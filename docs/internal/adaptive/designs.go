@@ -166,7 +166,7 @@ func normal(z float64) float64 { return 0.5 * math.Erfc(-z/math.Sqrt2) }
 
 // allDesigns are compared on one footing: the same patience, the same draws.
 func allDesigns() []design {
-	geo := func(ratio float64) []int64 { return bound.Geometric(50, most, ratio).Looks }
+	geo := func(ratio float64) []int64 { return bound.Geometric(64, most, ratio).Looks }
 	kept := smooth.DefaultSchedule(most)
 	looks := kept.Looks
 	last := len(looks) - 1
