@@ -224,7 +224,9 @@ func (d *desk) life(data []byte) verdict {
 	return verdict{}
 }
 
-// image answers a request for an image: nil where the chunk is not open.
+// image answers a request for an image: notOpen where the chunk is done with,
+// nothing where the request makes no sense. Anybody who knows the run may ask:
+// a worker that was silent for too long must not take a chunk for done.
 func (d *desk) image(data []byte) []byte {
 	var w wanted
 	if err := decode(data, maxRequest, &w); err != nil {
@@ -234,8 +236,8 @@ func (d *desk) image(data []byte) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.open[w.ID]
-	if t == nil || d.members[w.Member] == nil {
-		return nil
+	if t == nil {
+		return notOpen
 	}
 	// Under the lock: once the ticket is closed, the memory is another image's.
 	return putImage(t.job.Image, w.Offset)

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -162,7 +163,7 @@ func TestSilentWorkersAreDropped(t *testing.T) {
 func FuzzDesk(f *testing.F) {
 	seeds := []any{
 		hello{Worker: "w", Protocol: 1, Version: "test", Engine: "linear", Classes: 3, Capacity: 4},
-		beat{Member: "MEMBER", Leaving: true}, beat{}, wanted{Member: "MEMBER", ID: 2, Offset: 8}, wanted{ID: 1 << 63, Offset: -4},
+		beat{Member: "MEMBER", Leaving: true}, beat{}, wanted{ID: 2, Offset: 8}, wanted{ID: 1 << 63, Offset: -4},
 		delivery{Member: "MEMBER", Results: []result{{ID: 1, Counts: [][2]int64{{0, 10}}}, {ID: 1, Counts: [][2]int64{{1, 10}}}}},
 		delivery{Member: "MEMBER", Results: []result{{ID: 3, Error: "x"}, {ID: 9}}}, delivery{Results: []result{{ID: 1}}},
 		delivery{Member: "MEMBER", Results: []result{{ID: 2, Counts: [][2]int64{{math.MaxInt64, math.MinInt64}}, Invalid: math.MinInt64}}},
@@ -280,6 +281,14 @@ func TestImagesTravelInParts(t *testing.T) {
 	}
 	if part := putImage(image, 4*len(image)); part != nil {
 		t.Errorf("%d bytes after the end", len(part))
+	}
+	// Only a chunk that is done with is called so: a worker drops it then.
+	d, member, _, _ := testDesk(t)
+	d.take(encode(delivery{Member: member, Results: []result{{ID: 1, Counts: [][2]int64{{0, 10}}}}}))
+	for request, want := range map[string][]byte{`{"id":1}`: notOpen, `{"id":2,"offset":20}`: {0, 0, 0x80, 0x3f}, `{"id":2,"offset":24}`: nil, `{`: nil} {
+		if got := d.image([]byte(request)); !bytes.Equal(got, want) {
+			t.Errorf("%s gives %v", request, got)
+		}
 	}
 }
 

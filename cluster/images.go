@@ -1,12 +1,16 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"sync"
 )
 
-// imageBytes bounds the images that a worker remembers.
-const imageBytes = 64 << 20
+// Bounds on the images that a worker remembers.
+const (
+	imageBytes = 64 << 20
+	imageCount = 1024
+)
 
 // images remembers the newest images of a run, so that an example's many
 // chunks fetch its image once. They come from the coordinator, who holds them
@@ -19,7 +23,7 @@ type images struct {
 }
 
 func newImages(pixels int) *images {
-	return &images{known: map[int][]float32{}, most: max(8, imageBytes/(4*pixels))}
+	return &images{known: map[int][]float32{}, most: min(max(8, imageBytes/(4*pixels)), imageCount)}
 }
 
 func (c *images) put(example int, image []float32) {
@@ -41,11 +45,11 @@ func (v *visit) image(ctx context.Context, o order) ([]float32, error) {
 	}
 	image := make([]float32, v.spec.Pixels())
 	for offset := 0; offset < 4*len(image); {
-		part, err := v.ask(ctx, "image", wanted{Member: v.member, ID: o.ID, Offset: offset})
+		part, err := v.ask(ctx, "image", wanted{ID: o.ID, Offset: offset})
 		if err != nil {
 			return nil, err
 		}
-		if len(part) == 0 {
+		if bytes.Equal(part, notOpen) {
 			return nil, nil
 		}
 		if offset, err = getImage(image, offset, part); err != nil {

@@ -198,6 +198,51 @@ func TestRefusedWorkerSaysWhy(t *testing.T) {
 	}
 }
 
+// shifty is a sampler whose engine becomes another after some calls, as one
+// does that runs out of memory.
+type shifty struct {
+	linear
+	calls atomic.Int32
+}
+
+func (s *shifty) Sample(ctx context.Context, jobs []draw.Job) ([]draw.Tally, error) {
+	s.calls.Add(1)
+	out, err := s.linear.Sample(ctx, jobs)
+	for i := range out { // the other engine counts otherwise
+		if s.Identity() != "linear" {
+			out[i].Counts[0], out[i].Counts[1] = out[i].Counts[1], out[i].Counts[0]
+		}
+	}
+	return out, err
+}
+
+func (s *shifty) Identity() string {
+	if s.calls.Load() < 5 {
+		return "linear"
+	}
+	return "linear, smaller"
+}
+
+func TestEngineThatChangesIsRefused(t *testing.T) {
+	const n = 20
+	want := direct(t, n, smooth.Fixed(testTask.N))
+	s := embed(t)
+	c := open(t, s, testSpec, quick)
+	_, ended := join(t, s, Worker{Name: "shifty", Strict: true, Build: func(context.Context, Spec, []byte) (draw.Sampler, string, error) {
+		return &shifty{linear: linear{sigma: 0.5, batch: 32}}, "linear", nil
+	}})
+	go func() {
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "smaller") {
+			t.Errorf("an engine that changed: %v", err)
+		}
+		join(t, s, Worker{Name: "w", Build: buildLinear(nil)})
+	}()
+	got, err := sample(t, c, n, testTask, nil)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%d records, %v", len(got), err)
+	}
+}
+
 // The queue loses chunks (here: somebody purges it). The run fails with a
 // reason; it does not wait forever.
 func TestLostChunksAreNoticed(t *testing.T) {

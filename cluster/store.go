@@ -34,7 +34,7 @@ func openStore(ctx context.Context, js jetstream.JetStream, opt Options, timing 
 			st.chunks, err = js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: streamChunks, Description: "lorica: chunks to be sampled", Subjects: []string{chunkSubject("*")},
 				Retention: jetstream.WorkQueuePolicy, Storage: storage, Replicas: replicas,
-				MaxMsgSize: maxChunkMsg, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute, MaxAge: 30 * 24 * time.Hour,
+				MaxMsgSize: maxChunkMsg, Discard: jetstream.DiscardNew, Duplicates: duplicates, MaxAge: 30 * 24 * time.Hour,
 			})
 		}
 		if err != nil {
@@ -104,6 +104,11 @@ func insist(ctx context.Context, patience, each time.Duration, request func(cont
 		}
 	}
 }
+
+// duplicates is how long the server knows a chunk by its id: longer than a try
+// to publish it takes. It costs the server memory for every chunk, and a chunk
+// that is in the queue twice costs only a second, late answer.
+const duplicates = 20 * time.Second
 
 // The server's words for "one server only" and "not so many servers".
 const (

@@ -20,6 +20,7 @@ type visit struct {
 	*serving
 	spec     Spec
 	member   string
+	admitted string // the engine that it was admitted with
 	beat     time.Duration
 	lease    time.Duration
 	consumer jetstream.Consumer
@@ -61,8 +62,9 @@ func (v *visit) silence() time.Duration { return max(5*v.beat, 5*time.Second) }
 
 // join asks to be admitted and finds the queue.
 func (v *visit) join(ctx context.Context) error {
+	v.admitted = v.identity()
 	data, err := v.ask(ctx, "join", hello{
-		Worker: v.Name, Protocol: Protocol, Version: v.Version, Engine: v.engine, Model: v.spec.Model,
+		Worker: v.Name, Protocol: Protocol, Version: v.Version, Engine: v.admitted, Model: v.spec.Model,
 		Classes: v.sampler.Classes(), Capacity: min(lanes*v.fill, maxInFlight),
 	})
 	if err != nil {
@@ -236,6 +238,12 @@ func (v *visit) call(ctx context.Context, group []held) error {
 			_ = h.msg.Nak()
 		}
 		return ctx.Err()
+	}
+	if now := v.identity(); now != v.admitted {
+		for _, h := range group {
+			_ = h.msg.Nak()
+		}
+		return left("the engine was %q when it was admitted and is %q now", v.admitted, now)
 	}
 	results := make([]result, len(group))
 	for i, h := range group {

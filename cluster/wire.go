@@ -140,12 +140,13 @@ type verdict struct {
 }
 
 // wanted asks for a part of the image that an open chunk perturbs. The answer
-// is its float32 values, little-endian, or nothing: the chunk is not open.
+// is its float32 values, little-endian, or notOpen.
 type wanted struct {
-	Member string `json:"member"`
 	ID     uint64 `json:"id"`
 	Offset int    `json:"offset"` // in bytes
 }
+
+var notOpen = []byte{0} // not a multiple of four bytes, so no part of an image
 
 // delivery is what a call of a worker's engine came to.
 type delivery struct {

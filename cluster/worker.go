@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,109 +126,6 @@ func (s *serving) status() WorkerStatus {
 	return st
 }
 
-// watch keeps the list of open runs, until ctx is done.
-func (s *serving) watch(ctx context.Context) {
-	for first := true; ; first = false {
-		if err := s.follow(ctx); ctx.Err() != nil {
-			return
-		} else if err != nil && first {
-			s.Log("waiting for a run to be opened")
-		}
-		if !wait(ctx, time.Second) {
-			return
-		}
-	}
-}
-
-func (s *serving) follow(ctx context.Context) error {
-	kv, err := s.js.KeyValue(ctx, bucketRuns)
-	if err != nil {
-		return err
-	}
-	watcher, err := kv.Watch(ctx, specKey("*"))
-	if err != nil {
-		return err
-	}
-	defer watcher.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case entry, ok := <-watcher.Updates():
-			if !ok {
-				return errors.New("the watch ended")
-			}
-			if entry != nil { // nil: all that was there has been seen
-				s.note(entry)
-			}
-		}
-	}
-}
-
-func (s *serving) note(entry jetstream.KeyValueEntry) {
-	name := strings.TrimPrefix(entry.Key(), specKey(""))
-	var spec Spec
-	known := entry.Operation() == jetstream.KeyValuePut && decode(entry.Value(), maxRequest, &spec) == nil && spec.Validate() == nil && spec.Name == name
-	s.mu.Lock()
-	if known {
-		s.specs[name] = spec
-	} else {
-		delete(s.specs, name)
-	}
-	s.mu.Unlock()
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (s *serving) refuse(run string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refused[run] = true
-}
-
-// open says whether a run is still the one of its name.
-func (s *serving) open(spec Spec) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.specs[spec.Name].Run == spec.Run
-}
-
-// forgetRun takes a run whose coordinator is silent off the list, until it
-// shows itself again.
-func (s *serving) forgetRun(spec Spec) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.specs[spec.Name].Run == spec.Run {
-		delete(s.specs, spec.Name)
-	}
-}
-
-// next waits for a run that this worker may serve. Which one it takes of
-// several depends on its name, so that workers spread over them.
-func (s *serving) next(ctx context.Context) (Spec, error) {
-	for {
-		s.mu.Lock()
-		var fit []Spec
-		for _, spec := range s.specs {
-			if !s.refused[spec.Run] {
-				fit = append(fit, spec)
-			}
-		}
-		s.mu.Unlock()
-		if len(fit) > 0 {
-			slices.SortFunc(fit, func(a, b Spec) int { return strings.Compare(Name(s.Name, a.Run), Name(s.Name, b.Run)) })
-			return fit[0], nil
-		}
-		select {
-		case <-ctx.Done():
-			return Spec{}, ctx.Err()
-		case <-s.changed:
-		}
-	}
-}
-
 // build makes the run's sampler, or finds it made: a coordinator that was
 // started again does not cost a compilation.
 func (s *serving) build(ctx context.Context, spec Spec) error {
@@ -263,6 +158,15 @@ func (s *serving) build(ctx context.Context, spec Spec) error {
 	return nil
 }
 
+// identity is the engine's name as it is now. Samplers that can change theirs
+// (a device that runs out of memory takes a smaller batch) have the method.
+func (s *serving) identity() string {
+	if id, ok := s.sampler.(interface{ Identity() string }); ok {
+		return id.Identity()
+	}
+	return s.engine
+}
+
 func (s *serving) discard() {
 	if c, ok := s.sampler.(io.Closer); ok {
 		if err := c.Close(); err != nil {
@@ -277,6 +181,9 @@ func (s *serving) serve(ctx context.Context, spec Spec) error {
 	if err := s.build(ctx, spec); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.engine = s.identity()
+	s.mu.Unlock()
 	chunks := max(1, (batches*s.sampler.Batch()+spec.Chunk-1)/spec.Chunk)
 	v := &visit{serving: s, spec: spec, fill: min(chunks, maxResults/2), full: batches * s.sampler.Batch(), images: newImages(spec.Pixels())}
 	if err := v.join(ctx); err != nil {

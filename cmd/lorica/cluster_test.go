@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -16,6 +17,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/spf13/cobra"
+
+	"lorica/counts"
+	"lorica/dataset"
+	"lorica/smooth"
 )
 
 // serveNATS is a server of a cluster: name, folder, client and route address,
@@ -248,4 +254,48 @@ func TestClusterFlagsAreChecked(t *testing.T) {
 	if code := run(ctx, &bytes.Buffer{}, &bytes.Buffer{}, append(base, "--workers", "1")); code != exitInterrupted {
 		t.Errorf("an interrupted run gave exit code %d", code)
 	}
+}
+
+// BenchmarkOverhead samples with one engine directly and through JetStream, in
+// turns, and reports the share of the throughput that is left.
+func BenchmarkOverhead(b *testing.B) {
+	m, err := loadModel("builtin:margin-cs")
+	if err != nil {
+		b.Fatal(err)
+	}
+	set, err := dataset.Open("builtin", "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := certifyFlags{Config: smooth.Config{Sigma: 0.5, N0: 100, N: 2000, Seed: 1, Chunk: 1000}, model: "builtin:margin-cs", out: b.TempDir(),
+		at: place{engine: "cpu", precision: "float32"}, spread: clusterFlags{workers: 1, lease: 30 * time.Second}}
+	r := &certification{certifyFlags: f, model: m, set: set}
+	c := &cobra.Command{}
+	c.SetContext(context.Background())
+	c.SetErr(io.Discard)
+	through, err := r.supply(c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer through.close()
+	r.spread.workers = 0
+	direct, err := r.supply(c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer direct.close()
+	var spent [2]time.Duration
+	for b.Loop() {
+		for i, s := range []*supply{direct, through} {
+			start := time.Now()
+			err := smooth.Run(context.Background(), smooth.Task{Sampler: s, Source: set, Examples: []int{0, 1}, Config: f.Config,
+				Emit: func(counts.Record) error { return nil }, InFlight: s.inFlight})
+			if err != nil {
+				b.Fatal(err)
+			}
+			spent[i] += time.Since(start)
+		}
+	}
+	b.ReportMetric(float64(spent[0])/float64(spent[1]), "share")
+	b.ReportMetric(float64(b.N)*2*2100/spent[1].Seconds(), "samples/s")
 }
