@@ -17,8 +17,8 @@ import (
 	"lorica/model"
 )
 
-// smallData is real images at half their size: averages of squares of pixels of
-// the images that the binary carries.
+// smallData is real images made small: the middle of the images that the binary
+// carries, at half their size.
 func smallData(t *testing.T, count int) *Data {
 	t.Helper()
 	set, err := dataset.Open("builtin", "")
@@ -34,12 +34,12 @@ func smallData(t *testing.T, count int) *Data {
 		t.Fatal(err)
 	}
 	s := d.Shape
-	half := &Data{Shape: model.Shape{C: s.C, H: s.H / 2, W: s.W / 2}, Names: d.Names, Labels: d.Labels}
+	half := &Data{Shape: model.Shape{C: s.C, H: 12, W: 12}, Names: d.Names, Labels: d.Labels}
 	for i := range count {
 		image := d.Pixels[i*s.Size():]
 		for c := range s.C {
-			for y := 0; y < s.H; y += 2 {
-				for x := 0; x < s.W; x += 2 {
+			for y := 4; y < 28; y += 2 {
+				for x := 4; x < 28; x += 2 {
 					at := (c*s.H+y)*s.W + x
 					sum := int(image[at]) + int(image[at+1]) + int(image[at+s.W]) + int(image[at+s.W+1])
 					half.Pixels = append(half.Pixels, byte(sum/4))
@@ -87,14 +87,15 @@ func TestEveryMethodTrainsAndResumes(t *testing.T) {
 	e := openCPU(t)
 	for _, method := range Methods() {
 		t.Run(method, func(t *testing.T) {
-			task := newTask(t, e, method, "lenet", 24)
-			task.Epochs = 8
+			task := newTask(t, e, method, "lenet", 12)
+			task.Batch, task.Epochs = 6, 6
+			task.AttackSteps = min(task.AttackSteps, 2)
 			whole, err := Run(context.Background(), task)
 			if err != nil {
 				t.Fatal(err)
 			}
 			first, last := whole.Epochs[0], whole.Epochs[len(whole.Epochs)-1]
-			if len(whole.Epochs) != 8 || last.Step != 24 {
+			if len(whole.Epochs) != 6 || last.Step != 12 {
 				t.Fatalf("%d epochs, %d steps", len(whole.Epochs), last.Step)
 			}
 			before, after := first.Loss, last.Loss
@@ -111,7 +112,7 @@ func TestEveryMethodTrainsAndResumes(t *testing.T) {
 			part := task
 			part.Dir, part.SaveEvery = t.TempDir(), 0
 			part.Watch = func(p Progress) {
-				if p.Step == 15 {
+				if p.Step == 8 {
 					if err := os.CopyFS(killed, os.DirFS(part.Dir)); err != nil {
 						t.Error(err)
 					}
@@ -131,7 +132,7 @@ func TestEveryMethodTrainsAndResumes(t *testing.T) {
 				if !bytes.Equal(weightsOf(t, whole.Model), weightsOf(t, res.Model)) {
 					t.Error("the resumed run ended with other weights")
 				}
-				if len(res.Epochs) != 8 {
+				if len(res.Epochs) != 6 {
 					t.Errorf("the resumed run has %d epochs in its journal", len(res.Epochs))
 				}
 			}
