@@ -61,33 +61,35 @@ func run(b *testing.B, s draw.Sampler, n int, cfg smooth.Config, inFlight func()
 // through JetStream, in turns, and reports the share of the throughput that is
 // left. The rates are those of a ResNet-20 on an H200 and of slower things.
 func BenchmarkOverhead(b *testing.B) {
-	for _, rate := range []float64{3e3, 300e3} {
-		for _, n := range []int64{1000, 20_000} {
-			b.Run(fmt.Sprintf("rate=%g/n=%d", rate, n), func(b *testing.B) {
-				cfg := smooth.Config{Sigma: 0.5, N0: 100, N: n, Seed: 1, Chunk: 1000}
-				examples := max(1, int(2*rate/float64(n+100)))
-				device := &pretend{rate: rate, batch: max(64, int(rate/100))}
-				s := embed(b)
-				spec := testSpec
-				spec.Chunk = cfg.Chunk
-				c := open(b, s, spec, Timing{})
-				join(b, s, Worker{Name: "w", Build: func(context.Context, Spec, []byte) (draw.Sampler, string, error) { return device, "linear", nil }})
-				if _, err := c.Engine(context.Background()); err != nil {
-					b.Fatal(err)
-				}
-				var direct, through time.Duration
-				for b.Loop() {
-					start := time.Now()
-					run(b, device, examples, cfg, nil)
-					direct += time.Since(start)
-					start = time.Now()
-					run(b, c, examples, cfg, c.InFlight)
-					through += time.Since(start)
-				}
-				b.ReportMetric(float64(direct)/float64(through), "share")
-				b.ReportMetric(float64(b.N*examples)*float64(n+100)/through.Seconds(), "samples/s")
-			})
-		}
+	for _, load := range []struct {
+		rate float64
+		n    int64
+	}{{3e3, 1000}, {300e3, 1000}, {300e3, 100_000}} {
+		rate, n := load.rate, load.n
+		b.Run(fmt.Sprintf("rate=%g/n=%d", rate, n), func(b *testing.B) {
+			cfg := smooth.Config{Sigma: 0.5, N0: 100, N: n, Seed: 1, Chunk: 1000}
+			examples := max(1, int(2*rate/float64(n+100)))
+			device := &pretend{rate: rate, batch: max(64, int(rate/100))}
+			s := embed(b)
+			spec := testSpec
+			spec.Chunk = cfg.Chunk
+			c := open(b, s, spec, Timing{})
+			join(b, s, Worker{Name: "w", Build: func(context.Context, Spec, []byte) (draw.Sampler, string, error) { return device, "linear", nil }})
+			if _, err := c.Engine(context.Background()); err != nil {
+				b.Fatal(err)
+			}
+			var direct, through time.Duration
+			for b.Loop() {
+				start := time.Now()
+				run(b, device, examples, cfg, nil)
+				direct += time.Since(start)
+				start = time.Now()
+				run(b, c, examples, cfg, c.InFlight)
+				through += time.Since(start)
+			}
+			b.ReportMetric(float64(direct)/float64(through), "share")
+			b.ReportMetric(float64(b.N*examples)*float64(n+100)/through.Seconds(), "samples/s")
+		})
 	}
 }
 

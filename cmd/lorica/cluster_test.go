@@ -125,7 +125,8 @@ func lines(file string) int {
 // the run goes on; its counts file is the single machine's, byte for byte.
 func TestClusterSurvivesKills(t *testing.T) {
 	base := []string{"certify", "--model", "builtin:margin-cs", "--data", "builtin", "--cost", "cat->*", "--sigma", "0.5",
-		"--n0", "20", "--n", "160", "--chunk", "20", "--max", "24", "--decide", "0.25,0.5"}
+		"--n0", "20", "--n", "200", "--chunk", "20", "--max", "40", "--decide", "0.25,0.5",
+		"--batch", "8"} // a small batch: few chunks are out at once, and examples finish one by one
 	dir := t.TempDir()
 	mustRun(t, append(base, "--out", filepath.Join(dir, "one"))...)
 	want, err := os.ReadFile(filepath.Join(dir, "one", "counts.jsonl"))
@@ -164,7 +165,7 @@ func TestClusterSurvivesKills(t *testing.T) {
 	reached := lines(file)
 	until(t, "examples after a server and a worker were killed", func() bool { return lines(file) > reached+2 })
 	kill(coordinator)
-	if n := lines(file); n > 24 {
+	if n := lines(file); n > 40 {
 		t.Fatalf("the run had ended with %d lines before the coordinator was killed: nothing was tested", n)
 	}
 	reached = lines(file)
