@@ -48,15 +48,18 @@ func Open(spec string, c Config) (*Engine, error) {
 	case spec == "" || spec == "cpu":
 		return openCPU()
 	case kind == "xla" && plugin != "":
-		path, err := findPlugin(plugin, c.PluginDirs)
+		path, err := PluginPath(spec, c.PluginDirs)
 		if err != nil {
-			return nil, fmt.Errorf("engine %s: %w", spec, err)
+			return nil, err
 		}
 		b, err := openXLA(path)
 		if err != nil {
 			return nil, fmt.Errorf("engine %s: %w", spec, err)
 		}
-		return &Engine{spec: spec, device: xlaDevice(plugin, b), backend: b}, nil
+		// A plugin given by its path is called what it is, not where it lies:
+		// the name goes into counts files, which other machines go on with.
+		name := "xla:" + pluginName(filepath.Base(path))
+		return &Engine{spec: name, device: xlaDevice(name, b), backend: b}, nil
 	}
 	return nil, fmt.Errorf("engine %q is not one of cpu, xla:cuda, xla:cpu, xla:/path/to/plugin.so", spec)
 }
@@ -75,7 +78,7 @@ func (e *Engine) Backend() backends.Backend { return e.backend }
 // Host tells whether the engine computes in the host's memory.
 func (e *Engine) Host() bool { return e.host }
 
-// Spec is the name that the engine was opened by.
+// Spec is the engine's name: "cpu", "xla:cuda".
 func (e *Engine) Spec() string { return e.spec }
 
 // Description names the engine and its device: "cpu", "xla:cuda NVIDIA H200".
@@ -147,10 +150,19 @@ func Plugins(dirs []string) []Plugin {
 // pluginName is the NAME in pjrt_c_api_NAME_plugin.so and its like.
 func pluginName(base string) string {
 	base = strings.TrimSuffix(base, filepath.Ext(base))
-	for _, prefix := range []string{"pjrt_c_api_", "pjrt-plugin-", "pjrt_plugin_"} {
+	for _, prefix := range []string{"pjrt_c_api_", "pjrt-plugin-", "pjrt_plugin_", "xla_"} {
 		base = strings.TrimPrefix(base, prefix)
 	}
 	return strings.TrimSuffix(base, "_plugin")
+}
+
+// PluginPath is the file that an engine called xla:... loads.
+func PluginPath(spec string, dirs []string) (string, error) {
+	path, err := findPlugin(strings.TrimPrefix(spec, "xla:"), dirs)
+	if err != nil {
+		return "", fmt.Errorf("engine %s: %w", spec, err)
+	}
+	return path, nil
 }
 
 // findPlugin resolves the part of a spec after "xla:".

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -40,22 +41,67 @@ type device struct {
 
 // openEngine opens an engine with what this machine's environment says.
 func openEngine(spec string) (*engine.Engine, error) {
+	dirs := pluginDirs()
 	if strings.HasPrefix(spec, "xla:") {
-		if err := prepareXLA(); err != nil {
+		path, err := engine.PluginPath(spec, dirs)
+		if err != nil {
+			return nil, err
+		}
+		if err := prepareXLA(path); err != nil {
 			return nil, err
 		}
 	}
-	return engine.Open(spec, engine.Config{PluginDirs: pluginDirs()})
+	return engine.Open(spec, engine.Config{PluginDirs: dirs})
 }
 
-// prepareXLA sets what XLA's plugins read from the environment when they load,
+// autotuneFlag keeps XLA's choice of kernels in a folder. Choices are made by
+// timing, so that without it two processes may choose otherwise and round
+// otherwise; with it the second one also starts in half the time.
+const autotuneFlag = "xla_gpu_per_fusion_autotune_cache_dir"
+
+// prepareXLA sets what a plugin reads from the environment when it loads,
 // where the user has not.
-func prepareXLA() error {
+func prepareXLA(plugin string) error {
 	// go-xla's check of CUDA's libraries warns about pip's folders, which work.
 	if os.Getenv("GOPJRT_CUDA_CHECKS") == "" {
-		return os.Setenv("GOPJRT_CUDA_CHECKS", "0")
+		if err := os.Setenv("GOPJRT_CUDA_CHECKS", "0"); err != nil {
+			return err
+		}
 	}
-	return nil
+	flags := os.Getenv("XLA_FLAGS")
+	cache, err := os.UserCacheDir()
+	if err != nil || strings.Contains(flags, "autotune") || !fileContains(plugin, autotuneFlag) {
+		return nil // no folder, the user's own choice, or a plugin that would stop at an unknown flag
+	}
+	dir := filepath.Join(cache, "lorica", "autotune")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil // a cache is not worth failing for
+	}
+	return os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" --"+autotuneFlag+"="+dir))
+}
+
+// fileContains looks for a text in a file of any size.
+func fileContains(path, text string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	buf := make([]byte, 1<<20)
+	kept := 0
+	for {
+		n, err := f.Read(buf[kept:])
+		if bytes.Contains(buf[:kept+n], []byte(text)) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		// A text may lie across the end of what was read.
+		tail := min(len(text)-1, kept+n)
+		copy(buf, buf[kept+n-tail:kept+n])
+		kept = tail
+	}
 }
 
 // openDevice compiles a model where p says.
