@@ -21,6 +21,7 @@ import (
 	"github.com/gomlx/gomlx/backends"
 
 	"lorica/engine/cpu"
+	"lorica/engine/cpu/kernel"
 )
 
 // Config is what an engine is opened with. The zero value is usable.
@@ -69,7 +70,8 @@ func openCPU() (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("engine cpu: %w", err)
 	}
-	return &Engine{spec: "cpu", host: true, backend: b}, nil
+	// The instruction level is part of the name: levels may round differently.
+	return &Engine{spec: "cpu", device: kernel.Best().String(), host: true, backend: b}, nil
 }
 
 // Backend is GoMLX's view of the engine.
@@ -81,7 +83,7 @@ func (e *Engine) Host() bool { return e.host }
 // Spec is the engine's name: "cpu", "xla:cuda".
 func (e *Engine) Spec() string { return e.spec }
 
-// Description names the engine and its device: "cpu", "xla:cuda NVIDIA H200".
+// Description names the engine and its device: "cpu avx512", "xla:cuda NVIDIA H200".
 func (e *Engine) Description() string {
 	return strings.TrimSpace(e.spec + " " + e.device)
 }
