@@ -53,7 +53,7 @@ picture: build
 # The CPU engine beside ONNX Runtime and PyTorch (needs npm, and a Python with
 # PyTorch: Debian's python3-torch). More models: make peers MODELS=a.onnx,b.onnx
 PEERS ?= $(CURDIR)/build/peers
-MODELS ?= $(CURDIR)/model/builtin/gaussian.onnx
+MODELS ?= $(CURDIR)/model/testdata/pytorch/gaussian.onnx
 PYTHON ?= /usr/bin/python3
 ORT = $(PEERS)/node_modules/onnxruntime-node/bin/napi-v6/linux/x64/libonnxruntime.so.1
 .PHONY: peers

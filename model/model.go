@@ -80,12 +80,12 @@ func Parse(name string, b []byte) (*Model, error) {
 	return m, nil
 }
 
-//go:embed builtin/*.onnx
+//go:embed builtin/*.safetensors
 var builtin embed.FS
 
 // Builtins names the models that the binary carries: ResNet-20 for CIFAR-10,
-// trained with Gaussian noise of sigma 0.5, one plainly and one with Margin-CS
-// for cost cat->*.
+// trained by lorica with Gaussian noise of sigma 0.5, one plainly and one with
+// Margin-CS for cost cat->* (docs/train.md has the commands).
 func Builtins() []string { return []string{"gaussian", "margin-cs"} }
 
 // BuiltinBytes is the file of a model that the binary carries.
@@ -93,7 +93,7 @@ func BuiltinBytes(name string) ([]byte, error) {
 	if !slices.Contains(Builtins(), name) {
 		return nil, fmt.Errorf("model: no built-in model %q (there are: %s)", name, strings.Join(Builtins(), ", "))
 	}
-	return builtin.ReadFile(path.Join("builtin", name+".onnx"))
+	return builtin.ReadFile(path.Join("builtin", name+".safetensors"))
 }
 
 // Builtin loads a model that the binary carries.

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 )
 
 func FuzzOnnx(f *testing.F) {
-	b, err := builtin.ReadFile("builtin/gaussian.onnx")
+	b, err := os.ReadFile("testdata/pytorch/gaussian.onnx")
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func readFile(t *testing.T, path string) []byte {
 // counts of another model, so it can fail.
 func TestCountsAgreeWithPyTorch(t *testing.T) {
 	dir := t.TempDir()
-	mustRun(t, "certify", "--model", "builtin:gaussian", "--data", "builtin", "--cost", "cat->*",
+	mustRun(t, "certify", "--model", "../../model/testdata/pytorch/gaussian.onnx", "--data", "builtin", "--cost", "cat->*",
 		"--max", "50", "--n0", "20", "--n", "200", "--out", dir)
 	_, ours, _, err := counts.ReadAll(filepath.Join(dir, "counts.jsonl"))
 	if err != nil || len(ours) != 50 {

@@ -39,7 +39,7 @@ func realImages(t testing.TB, n, step int) (*tensors.Tensor, []int32) {
 // onnxExec compiles an ONNX model of the repository.
 func onnxExec(t testing.TB, b backends.Backend, name string) *context.Exec {
 	t.Helper()
-	m, err := onnx.ReadFile("../../model/builtin/" + name + ".onnx")
+	m, err := onnx.ReadFile("../../model/testdata/pytorch/" + name + ".onnx")
 	if err != nil {
 		t.Fatal(err)
 	}
