@@ -27,11 +27,11 @@ race:
 
 FUZZTIME ?= 3s
 fuzz:
-	@for p in $$(go list ./...); do \
-	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "fuzz $$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
-	  done; \
-	done
+	@git grep -n '^func Fuzz' -- '*_test.go' | \
+	  sed -E 's#^(.*)/[^/]+_test\.go:[0-9]+:func (Fuzz[A-Za-z0-9]*).*#\1 \2#' | \
+	  while read -r dir name; do \
+	    echo "fuzz ./$$dir $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) ./$$dir || exit 1; \
+	  done
 
 demo: build
 	./lorica demo
