@@ -38,6 +38,12 @@ var models = []struct{ name, path string }{
 	{"Margin-CS", "cmd/lorica/testdata/golden/counts_margin-cs_resnet20_s050.jsonl.gz"},
 }
 
+// larger are two more models, for the tables alone: lorica's own ResNet-56s.
+var larger = []struct{ name, path string }{
+	{"Gaussian, ResNet-56", "results/cifar10-cat/gaussian_resnet56.counts.jsonl.gz"},
+	{"Margin-CS, ResNet-56", "results/cifar10-cat/margin-cs_resnet56_lambda1.counts.jsonl.gz"},
+}
+
 var scenarios = []struct{ name, cost string }{{"S-Seed", "3->*"}, {"S-Pair", "3->5"}, {"M-Pair", "3->2,4,5"}}
 
 const (

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"lorica/certify"
 	"lorica/counts"
@@ -15,7 +16,7 @@ func tables(reps int, only string) error {
 	fmt.Printf("alpha %g, at most %d draws, %d runs\n\n", alpha, most, reps)
 	fmt.Println("| model | costs | eps | draws, sensitive | times fewer | claims agree | group agrees | undecided | draws, others |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|")
-	for _, m := range models {
+	for _, m := range slices.Concat(models, larger) {
 		examples, err := load(m.path)
 		if err != nil {
 			return err
