@@ -59,7 +59,7 @@ func (c *config) forward(w io.Writer, file string) error {
 		}
 		return out[0].ConstFlatData(func(flat any) { logits = append(logits[:0], flat.([]float32)...) })
 	})}
-	if c.library != "" {
+	if c.runtime != "" {
 		o, err := newORT(file, c.batch, c.threads)
 		if err != nil {
 			return err

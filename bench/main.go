@@ -14,7 +14,7 @@ import (
 
 // config is what the command line says.
 type config struct {
-	library string
+	runtime string
 	models  []string
 	python  string
 	arch    string
@@ -36,7 +36,7 @@ func run(w io.Writer, args []string) error {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	var c config
 	models := fs.String("models", "", "ONNX files for the forward pass, separated by commas")
-	fs.StringVar(&c.library, "onnxruntime", "", "ONNX Runtime's shared library; empty leaves that peer out")
+	fs.StringVar(&c.runtime, "onnxruntime", "", "ONNX Runtime's shared library; empty leaves that peer out")
 	fs.StringVar(&c.python, "python", "", "a Python with PyTorch; empty leaves that peer out")
 	fs.StringVar(&c.arch, "train", "", "architecture for the training step: resnet20 or resnet56; empty leaves training out")
 	fs.IntVar(&c.batch, "batch", 64, "batch size")
@@ -53,8 +53,8 @@ func run(w io.Writer, args []string) error {
 	if len(c.models) == 0 && c.arch == "" {
 		return fmt.Errorf("nothing to do: give -models, -train or both")
 	}
-	if c.library != "" && len(c.models) > 0 {
-		if err := startORT(c.library); err != nil {
+	if c.runtime != "" && len(c.models) > 0 {
+		if err := startORT(c.runtime); err != nil {
 			return err
 		}
 	}
