@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 		Short:         "Which of a classifier's expensive mistakes nobody can force",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          usageArgs(cobra.NoArgs),
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
