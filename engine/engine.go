@@ -96,9 +96,9 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// recovered turns a panic of graph building into an error. A runtime.Error is
-// a mistake of ours and goes on.
-func recovered(err *error) {
+// Recovered, deferred, turns a panic of graph building into an error. A
+// runtime.Error is a mistake of ours and goes on.
+func Recovered(err *error) {
 	switch r := recover().(type) {
 	case nil:
 	case runtime.Error:

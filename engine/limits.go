@@ -20,7 +20,7 @@ type Limits struct {
 // MeasureLimits times a chain of matrix products and a pass over memory, the
 // best of several runs of each. It takes seconds.
 func MeasureLimits(e *Engine, p Precision) (l Limits, err error) {
-	defer recovered(&err)
+	defer Recovered(&err)
 	size, rows := 8192, 1<<29
 	if e.host {
 		size, rows = 1024, 1<<26

@@ -31,7 +31,7 @@ type program struct {
 
 // compile builds and compiles the program for a number of rows.
 func compile(e *Engine, m *model.Model, ctx *context.Context, c SamplerConfig, rows, slots int) (p *program, err error) {
-	defer recovered(&err)
+	defer Recovered(&err)
 	g := graph.NewGraph(e.backend, "sampler")
 	p = &program{rows: rows, slots: slots, g: g}
 	s := m.Image
@@ -108,7 +108,7 @@ func countGraph(class, slot *graph.Node, slots, classes int) *graph.Node {
 // run executes the program on its free inputs and reads its output into out, a
 // slice of the output's type.
 func (p *program) run(b backends.Backend, free []backends.Buffer, out any) (err error) {
-	defer recovered(&err)
+	defer Recovered(&err)
 	inputs := make([]backends.Buffer, len(p.inputs))
 	copy(inputs, p.inputs)
 	for i, h := range p.free {

@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/shapes"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
+
+	"lorica/engine"
 )
 
 // program is a compiled graph of named inputs.
@@ -27,7 +29,7 @@ type input struct {
 
 // compile builds a program; build gets the inputs by name.
 func compile(b backends.Backend, name string, inputs []input, build func(in map[string]*graph.Node) []*graph.Node) (p *program, err error) {
-	defer recovered(&err)
+	defer engine.Recovered(&err)
 	g := graph.NewGraph(b, name)
 	in := map[string]*graph.Node{}
 	for _, i := range inputs {
@@ -39,7 +41,7 @@ func compile(b backends.Backend, name string, inputs []input, build func(in map[
 
 // run executes the program on its inputs by name.
 func (p *program) run(in map[string]*tensors.Tensor) (out []*tensors.Tensor, err error) {
-	defer recovered(&err)
+	defer engine.Recovered(&err)
 	buffers, donate := make([]backends.Buffer, len(p.inputs)), make([]bool, len(p.inputs))
 	for i, input := range p.inputs {
 		t := in[input.name]

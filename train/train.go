@@ -16,12 +16,7 @@
 // Graph building panics inside GoMLX; this package returns errors.
 package train
 
-import (
-	"fmt"
-	"runtime"
-
-	"lorica/draw"
-)
+import "lorica/draw"
 
 // The phases of training's draws, apart from those of certification: the same
 // seed never meets the same noise twice.
@@ -32,17 +27,3 @@ const (
 	phaseMonitor                        // noise of the running estimate
 	phaseOrder                          // order of an epoch
 )
-
-// recovered turns a panic of graph building into an error. A runtime.Error is
-// a mistake of ours and goes on.
-func recovered(err *error) {
-	switch r := recover().(type) {
-	case nil:
-	case runtime.Error:
-		panic(r)
-	case error:
-		*err = r
-	default:
-		*err = fmt.Errorf("%v", r)
-	}
-}

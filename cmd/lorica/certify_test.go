@@ -169,6 +169,11 @@ func TestKilledRunEndsTheSame(t *testing.T) {
 	if got := readFile(t, path); !bytes.Equal(got, want) {
 		t.Errorf("the killed run's counts differ:\n%s\nwant\n%s", got, want)
 	}
+	// A part of a finished run is answered from it, and speaks of that part alone.
+	code, out, errs := lorica(t, args("killed", "--max", "5", "--json")...)
+	if code != exitDone || !strings.Contains(out, `"examples": 5,`) {
+		t.Errorf("a part of the run: exit %d, %s\n%.200s", code, errs, out)
+	}
 	// Given again, the finished run makes no draw and says the same.
 	before, _ := os.Stat(path)
 	mustRun(t, args("killed")...)
