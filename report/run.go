@@ -88,13 +88,20 @@ func Load(path string, s Settings) (*Run, error) {
 		}
 	}
 	r := &Run{Name: runName(path), Path: file, Command: m.Command, Version: m.Version}
-	if r.Header, r.Records, _, err = counts.ReadAll(file); err != nil {
+	var cut bool
+	if r.Header, r.Records, cut, err = counts.ReadAll(file); err != nil {
 		return nil, err
 	}
 	if len(r.Records) == 0 {
 		return nil, fmt.Errorf("%s: no examples yet", file)
 	}
-	return r, r.certify(s, m)
+	if err := r.certify(s, m); err != nil {
+		return nil, err
+	}
+	if cut {
+		r.Summary.Warnings = append(r.Summary.Warnings, "the last line of the counts is cut short and was left out: the run has not ended")
+	}
+	return r, nil
 }
 
 // runName is the last part of a path that says something.

@@ -29,7 +29,7 @@ func (f evaluateFlags) keep() func(int) bool {
 		if f.indices != nil {
 			return slices.Contains(f.indices, i)
 		}
-		return i%max(f.skip, 1) == 0
+		return i%f.skip == 0
 	}
 }
 
@@ -78,6 +78,9 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 func evaluate(c *cobra.Command, f evaluateFlags) error {
 	if f.counts == "" || f.Cost == "" {
 		return usagef("evaluate needs --counts FILE and --cost COST (see lorica evaluate --help)")
+	}
+	if f.skip < 1 {
+		return usagef("--skip %d: take every 1st, 2nd, ... example", f.skip)
 	}
 	results, sum, params, err := f.answer(c, f.counts, f.keep())
 	if err != nil {
