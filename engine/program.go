@@ -35,7 +35,7 @@ func compile(e *Engine, m *model.Model, ctx *context.Context, c SamplerConfig, r
 	g := graph.NewGraph(e.backend, "sampler")
 	p = &program{rows: rows, slots: slots, g: g}
 	s := m.Image
-	how := model.Lowering{DType: c.dtype(), ChannelsLast: c.channelsLast(), Constants: e.host}
+	how := model.Lowering{DType: c.dtype(), ChannelsLast: c.channelsLast(), Wide: !e.host, Constants: e.host}
 
 	var params []*graph.Node
 	var out *graph.Node

@@ -105,7 +105,7 @@ func (n *Net) ForwardWith(p Params, x *graph.Node, training bool, how Lowering) 
 		for k, j := range l.In {
 			in[k] = values[j]
 		}
-		values[i+1] = f.layer(l, in)
+		values[i+1] = f.layer(l, in, n.Layers[l.In[0]].Out)
 	}
 	return graph.ConvertDType(values[len(values)-1], dtypes.Float32)
 }
@@ -120,7 +120,7 @@ func (f *forward) perChannel(x *graph.Node, name string) *graph.Node {
 	return spread(graph.ConvertDType(f.Value(name), x.DType()), x, f.ChannelsLast)
 }
 
-func (f *forward) layer(l Layer, in []*graph.Node) *graph.Node {
+func (f *forward) layer(l Layer, in []*graph.Node, shape Shape) *graph.Node {
 	x := in[0]
 	switch l.Op {
 	case Affine:
@@ -135,8 +135,10 @@ func (f *forward) layer(l Layer, in []*graph.Node) *graph.Node {
 		if f.ChannelsLast {
 			w = graph.TransposeAllAxes(w, 0, 2, 3, 1)
 		}
-		lo := &lowerer{Lowering: f.Lowering}
-		y := convolve(l, graph.ConvertDType(x, f.DType), graph.ConvertDType(w, f.DType), lo.axes())
+		p := f.pixels(l, shape)
+		x = f.grouped(graph.ConvertDType(x, f.DType), shape.C, p)
+		y := convolve(l, x, widened(l, graph.ConvertDType(w, f.DType), p), f.axes(), p)
+		y = f.grouped(y, l.Channels, 1)
 		if l.Bias {
 			y = graph.Add(y, f.perChannel(y, l.Name+".bias"))
 		}

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
@@ -20,6 +21,9 @@ type Lowering struct {
 	DType dtypes.DType
 	// ChannelsLast lays activations out N, H, W, C (what GPUs like in bfloat16).
 	ChannelsLast bool
+	// Wide takes several pixels of narrow convolutions at once (wide.go), which
+	// suits matrix units and needs ChannelsLast.
+	Wide bool
 	// Constants writes the weights into the graph, where an engine on the host
 	// can pack them once; otherwise they are variables of the context.
 	Constants bool
@@ -54,13 +58,17 @@ func (n *Net) lower(ctx *context.Context, w Weights, x *graph.Node, how Lowering
 		for k, j := range l.In {
 			in[k] = values[j]
 		}
-		values[i+1] = lo.layer(l, in)
+		values[i+1] = lo.layer(l, in, net.Layers[l.In[0]].Out)
 	}
 	return graph.ConvertDType(values[len(values)-1], dtypes.Float32)
 }
 
-func (lo *lowerer) layer(l Layer, in []*graph.Node) *graph.Node {
+// layer appends one layer, which reads values of the given shape.
+func (lo *lowerer) layer(l Layer, in []*graph.Node, shape Shape) *graph.Node {
 	x := in[0]
+	if l.Op != Relu && l.Op != Add { // which take any number of pixels at once
+		x = lo.grouped(x, shape.C, lo.pixels(l, shape))
+	}
 	switch l.Op {
 	case Affine:
 		// In float32: an image has few channels and the noise is drawn there.
@@ -74,11 +82,19 @@ func (lo *lowerer) layer(l Layer, in []*graph.Node) *graph.Node {
 		shift := lo.perChannel(x, l.Name+".b", float32s(b))
 		return graph.Add(graph.Mul(x, scale), shift)
 	case Conv:
-		return lo.conv(l, graph.ConvertDType(x, lo.DType))
+		return lo.conv(l, graph.ConvertDType(x, lo.DType), lo.pixels(l, shape))
 	case Relu:
-		return graph.Max(x, graph.ScalarZero(x.Graph(), x.DType()))
+		x = graph.Max(x, graph.ScalarZero(x.Graph(), x.DType()))
+		if lo.DType == dtypes.BFloat16 {
+			x = graph.ConvertDType(x, lo.DType)
+		}
+		return x
 	case Add:
-		return graph.Add(x, graph.ConvertDType(in[1], x.DType()))
+		other := graph.Reshape(in[1], x.Shape().Dimensions...)
+		if x.DType() != other.DType() {
+			x, other = graph.ConvertDType(x, dtypes.Float32), graph.ConvertDType(other, dtypes.Float32)
+		}
+		return graph.Add(x, other)
 	case MaxPool, AvgPool:
 		return lo.pool(l, x)
 	case Mean:
@@ -105,7 +121,7 @@ func (lo *lowerer) layer(l Layer, in []*graph.Node) *graph.Node {
 
 // axes are the axis numbers of a convolution in either layout. Kernels follow
 // the activations: out, in, h, w or out, h, w, in.
-func (lo *lowerer) axes() backends.ConvolveAxesConfig {
+func (lo Lowering) axes() backends.ConvolveAxesConfig {
 	ch, sp := 1, []int{2, 3}
 	if lo.ChannelsLast {
 		ch, sp = 3, []int{1, 2}
@@ -117,23 +133,39 @@ func (lo *lowerer) axes() backends.ConvolveAxesConfig {
 	}
 }
 
-func (lo *lowerer) conv(l Layer, x *graph.Node) *graph.Node {
+// conv convolves p pixels at once. A bias that bfloat16 does not hold is added
+// in float32; cuDNN makes one kernel of a convolution, a bias in its own type
+// and a ReLU, so the others are not.
+func (lo *lowerer) conv(l Layer, x *graph.Node, p int) *graph.Node {
 	a := lo.w[l.Name+".weight"]
 	if lo.ChannelsLast {
 		a = channelsLast(a)
 	}
 	w := lo.weight(x.Graph(), l.Name+".weight", a, lo.DType)
-	y := convolve(l, x, w, lo.axes())
-	if l.Bias {
-		y = graph.Add(y, lo.perChannel(y, l.Name+".bias", lo.w[l.Name+".bias"].Data))
+	y := convolve(l, x, widened(l, w, p), lo.axes(), p)
+	if !l.Bias {
+		return y
 	}
-	return y
+	bias := lo.w[l.Name+".bias"]
+	if lo.DType == dtypes.BFloat16 && slices.ContainsFunc(bias.Data, inexact) {
+		y = graph.ConvertDType(y, dtypes.Float32)
+	}
+	v := lo.weight(x.Graph(), l.Name+".bias", bias, y.DType())
+	return graph.Add(y, spread(repeated(v, p), y, lo.ChannelsLast))
 }
 
-// convolve applies a Conv layer's window to x.
-func convolve(l Layer, x, w *graph.Node, axes backends.ConvolveAxesConfig) *graph.Node {
+// inexact tells whether bfloat16 does not hold a value.
+func inexact(v float32) bool { return roundBFloat16(v).Float32() != v }
+
+// convolve applies a Conv layer's window to x, p pixels of a row at once: then
+// its window reaches one group of them to either side.
+func convolve(l Layer, x, w *graph.Node, axes backends.ConvolveAxesConfig, p int) *graph.Node {
+	across := [2]int{l.Pad[1], l.Pad[3]}
+	if p > 1 {
+		across = [2]int{1, 1}
+	}
 	c := graph.Convolve(x, w).AxesConfig(axes).StridePerAxis(l.Stride[0], l.Stride[1]).
-		PaddingPerDim([][2]int{{l.Pad[0], l.Pad[2]}, {l.Pad[1], l.Pad[3]}})
+		PaddingPerDim([][2]int{{l.Pad[0], l.Pad[2]}, across})
 	if l.Groups > 1 {
 		c = c.ChannelGroupCount(l.Groups)
 	}

@@ -45,7 +45,7 @@ func newRun(task Task) (*run, error) {
 		}
 		r.noise = make([]float32, task.Batch*task.Draws*task.Data.Shape.Size())
 	}
-	r.how = model.Lowering{DType: dtypes.Float32, ChannelsLast: task.Layout == "nhwc" || task.Layout == "" && !task.Engine.Host()}
+	r.how = model.Lowering{DType: dtypes.Float32, ChannelsLast: task.Layout == "nhwc" || task.Layout == "" && !task.Engine.Host(), Wide: !task.Engine.Host()}
 	if task.Precision == engine.BFloat16 {
 		r.how.DType = dtypes.BFloat16
 	}
