@@ -159,7 +159,7 @@ func (s *serving) build(ctx context.Context, spec Spec) error {
 }
 
 // identity is the engine's name as it is now. Samplers that can change theirs
-// (a device that runs out of memory takes a smaller batch) have the method.
+// (a device that runs out of memory takes programs of fewer rows) have the method.
 func (s *serving) identity() string {
 	if id, ok := s.sampler.(interface{ Identity() string }); ok {
 		return id.Identity()

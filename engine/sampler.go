@@ -3,68 +3,14 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
-	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	mlcontext "github.com/gomlx/gomlx/pkg/ml/context"
 
 	"lorica/draw"
 	"lorica/model"
 )
-
-// Precision is the type that convolutions compute in.
-type Precision string
-
-// The precisions. In bfloat16 the weights and activations are stored so; the
-// noise, the normalisation and the logits stay float32. What is sampled is
-// what is certified: a model certified in bfloat16 must be deployed in it.
-const (
-	Float32  Precision = "float32"
-	BFloat16 Precision = "bfloat16"
-)
-
-// SamplerConfig says how draws are made and classified.
-type SamplerConfig struct {
-	Sigma     float64   `json:"sigma"`
-	Precision Precision `json:"precision"`
-	Batch     int       `json:"batch,omitempty"` // rows; 0 means what fits and fills the device
-
-	// Layout of the activations: "nhwc" (also the empty string) or "nchw".
-	Layout string `json:"layout,omitempty"`
-}
-
-// DefaultSamplerConfig is float32 with a batch chosen for the engine.
-func DefaultSamplerConfig() SamplerConfig { return SamplerConfig{Sigma: 0.5, Precision: Float32} }
-
-// maxBatch keeps counts exact in float32 on a device.
-const maxBatch = 1 << 20
-
-// Validate names the first field that makes no sense.
-func (c SamplerConfig) Validate() error {
-	switch {
-	case !(c.Sigma >= 0) || math.IsInf(c.Sigma, 0):
-		return fmt.Errorf("sigma is %g: the noise level must be a number, zero or more", c.Sigma)
-	case c.Precision != Float32 && c.Precision != BFloat16:
-		return fmt.Errorf("precision %q is not float32 or bfloat16", c.Precision)
-	case c.Batch < 0 || c.Batch > maxBatch:
-		return fmt.Errorf("batch is %d: it must lie between 1 and %d (or be 0, for the engine's choice)", c.Batch, maxBatch)
-	case c.Layout != "" && c.Layout != "nhwc" && c.Layout != "nchw":
-		return fmt.Errorf("layout %q is not nhwc or nchw", c.Layout)
-	}
-	return nil
-}
-
-func (c SamplerConfig) dtype() dtypes.DType {
-	if c.Precision == BFloat16 {
-		return dtypes.BFloat16
-	}
-	return dtypes.Float32
-}
-
-// channelsLast is what GPUs want in bfloat16, and no worse elsewhere.
-func (c SamplerConfig) channelsLast() bool { return c.Layout != "nchw" }
 
 // Sampler is a classifier compiled on an engine (draw.Sampler). It may be used
 // by several goroutines at once.
@@ -76,7 +22,7 @@ type Sampler struct {
 	lanes  chan *lane // the calls that may use the device at once, with their buffers
 
 	mu       sync.Mutex
-	batch    int              // rows of a full batch
+	rows     int              // of a full program
 	programs map[int]*program // by rows
 	compiled time.Duration
 }
@@ -84,7 +30,7 @@ type Sampler struct {
 var _ draw.Sampler = (*Sampler)(nil)
 
 // NewSampler compiles a model on an engine. It fails where the model cannot
-// run there; a batch that does not fit the device is halved until it does.
+// run there; rows that do not fit the device are halved until they do.
 func NewSampler(e *Engine, m *model.Model, c SamplerConfig) (*Sampler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -92,9 +38,12 @@ func NewSampler(e *Engine, m *model.Model, c SamplerConfig) (*Sampler, error) {
 	if err := m.Supports(c.dtype()); err != nil {
 		return nil, err
 	}
-	s := &Sampler{engine: e, model: m, config: c, ctx: mlcontext.New(), programs: map[int]*program{}, batch: c.Batch}
-	if s.batch == 0 {
-		s.batch = chooseBatch(e, m, c)
+	s := &Sampler{engine: e, model: m, config: c, ctx: mlcontext.New(), programs: map[int]*program{}, rows: c.Rows}
+	if s.rows == 0 {
+		s.rows = chooseRows(e, m, c)
+		if e.host && c.Batch > 0 {
+			s.rows = c.Batch
+		}
 	}
 	lanes := 2 // one batch is prepared while another runs
 	if e.host {
@@ -105,49 +54,34 @@ func NewSampler(e *Engine, m *model.Model, c SamplerConfig) (*Sampler, error) {
 		s.lanes <- &lane{}
 	}
 	for {
-		_, err := s.program(s.batch)
+		_, err := s.program(s.rows)
 		if err == nil {
 			return s, nil
 		}
-		if !outOfMemory(err) || !s.shrink(s.batch) {
+		if !outOfMemory(err) || !s.shrink(s.rows) {
 			return nil, fmt.Errorf("compiling %s for engine %s: %w", m.Path, e.Spec(), err)
 		}
 	}
 }
 
-// chooseBatch picks a power of two of rows whose largest layer fills, but does
-// not overfill, the caches that matter.
-func chooseBatch(e *Engine, m *model.Model, c SamplerConfig) int {
-	largest := 16 * m.Image.Size() // a guess for a graph that is not a net
-	if m.Net != nil {
-		largest = 0
-		for _, l := range m.Net.Layers {
-			largest = max(largest, l.Out.Size())
-		}
-	}
-	bytes := 4 * largest
-	if c.Precision == BFloat16 {
-		bytes /= 2
-	}
-	budget, least, most := 128<<20, 64, 8192
-	if e.host {
-		budget, least, most = 2<<20, 8, 64 // a layer in the second-level caches
-	}
-	rows := least
-	for rows*2 <= most && rows*2*bytes <= budget {
-		rows *= 2
-	}
-	return rows
-}
-
 // Classes is the number of classes that the model tells apart.
 func (s *Sampler) Classes() int { return s.model.Labels }
 
-// Batch is the number of draws that fills the device once.
+// Batch is the number of draws to hand over at once: whole programs.
 func (s *Sampler) Batch() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.batch
+	if s.engine.host {
+		return s.rows
+	}
+	return s.rows * max(1, (s.config.Batch+s.rows-1)/s.rows)
+}
+
+// programRows is the number of rows of a full program.
+func (s *Sampler) programRows() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows
 }
 
 // CompileTime is the time spent compiling so far.
@@ -158,11 +92,11 @@ func (s *Sampler) CompileTime() time.Duration {
 }
 
 // Identity names all that the counts of a seed depend on beside the model: the
-// engine and its device, the precision and, off the CPU, the batch size.
+// engine and its device, the precision and, off the CPU, the program's rows.
 func (s *Sampler) Identity() string {
 	id := s.engine.Description() + " " + string(s.config.Precision)
 	if !s.engine.host {
-		id += fmt.Sprintf(" batch %d", s.Batch())
+		id += fmt.Sprintf(" rows %d", s.programRows())
 	}
 	return id
 }
@@ -198,18 +132,18 @@ func (s *Sampler) program(rows int) (*program, error) {
 // slotsOf is the number of different jobs that a batch can hold on a device.
 func slotsOf(rows int) int { return max(1, rows/64) }
 
-// shrink halves the batch after a batch of the given size did not fit. It
-// reports false when there is nothing left to halve.
+// shrink halves the rows after a program of so many did not fit. It reports
+// false when there is nothing left to halve.
 func (s *Sampler) shrink(from int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.batch < from {
-		return true // another call has halved it already
+	if s.rows < from {
+		return true // another call has halved them already
 	}
-	if s.batch == 1 {
+	if s.rows == 1 {
 		return false
 	}
-	s.batch /= 2
+	s.rows /= 2
 	return true
 }
 
@@ -225,12 +159,12 @@ func (s *Sampler) Sample(ctx context.Context, jobs []draw.Job) ([]draw.Tally, er
 		}
 	}
 	for {
-		batch := s.Batch()
-		tallies, err := s.sample(ctx, jobs, batch)
+		rows := s.programRows()
+		tallies, err := s.sample(ctx, jobs, rows)
 		if err == nil {
 			return tallies, mostlyNaN(jobs, tallies)
 		}
-		if !outOfMemory(err) || !s.shrink(batch) {
+		if !outOfMemory(err) || !s.shrink(rows) {
 			return nil, err
 		}
 	}
@@ -245,9 +179,9 @@ func mostlyNaN(jobs []draw.Job, tallies []draw.Tally) error {
 	return nil
 }
 
-// sample runs the jobs in batches of the given size, as many at once as there
+// sample runs the jobs in programs of so many rows, as many at once as there
 // are lanes.
-func (s *Sampler) sample(ctx context.Context, jobs []draw.Job, batch int) ([]draw.Tally, error) {
+func (s *Sampler) sample(ctx context.Context, jobs []draw.Job, rows int) ([]draw.Tally, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	tallies := make([]draw.Tally, len(jobs))
@@ -256,11 +190,11 @@ func (s *Sampler) sample(ctx context.Context, jobs []draw.Job, batch int) ([]dra
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards tallies
-	slots := slotsOf(batch)
+	slots := slotsOf(rows)
 	if s.engine.host {
-		slots = batch
+		slots = rows
 	}
-	for rows := range cut(jobs, batch, slots) {
+	for spans := range cut(jobs, rows, slots) {
 		var l *lane
 		select {
 		case <-ctx.Done():
@@ -274,7 +208,7 @@ func (s *Sampler) sample(ctx context.Context, jobs []draw.Job, batch int) ([]dra
 		}
 		wg.Go(func() {
 			defer func() { s.lanes <- l }()
-			answers, err := s.classify(l, jobs, rows, batch)
+			answers, err := s.classify(l, jobs, spans, rows)
 			if err != nil {
 				cancel(err)
 				return

@@ -163,19 +163,53 @@ func TestCountsAreThoseOfThePlainLoop(t *testing.T) {
 	}
 	for name, e := range engines(t) {
 		for _, batch := range []int{0, 1, 7, 64, 200} {
-			s, err := NewSampler(e, m, SamplerConfig{Sigma: 0.5, Precision: Float32, Batch: batch})
-			if err != nil {
-				t.Fatal(name, err)
+			for _, c := range []SamplerConfig{{Batch: batch}, {Rows: batch}} {
+				c.Sigma, c.Precision = 0.5, Float32
+				s, err := NewSampler(e, m, c)
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				got, err := s.Sample(context.Background(), js)
+				if err != nil {
+					t.Fatal(name, c, err)
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s, %+v: counts %v, want %v", name, c, got, want)
+				}
+				s.Close()
 			}
-			got, err := s.Sample(context.Background(), js)
-			if err != nil {
-				t.Fatal(name, batch, err)
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s, batch %d: counts %v, want %v", name, batch, got, want)
-			}
-			s.Close()
 		}
+	}
+}
+
+// On a device a batch is whole programs, and neither their size nor the counts'
+// identity depends on it: that is why counts do not.
+func TestBatchIsNoPartOfTheIdentity(t *testing.T) {
+	e, m := engines(t)["device"], tiny(t)
+	identity, rows := "", 0
+	for _, batch := range []int{0, 1, 100_000} {
+		s, err := NewSampler(e, m, SamplerConfig{Sigma: 0.5, Precision: Float32, Batch: batch})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if identity == "" {
+			identity, rows = s.Identity(), s.Batch()
+		}
+		if s.Identity() != identity {
+			t.Errorf("batch %d: identity %q, before %q", batch, s.Identity(), identity)
+		}
+		if b := s.Batch(); b < batch || b%rows != 0 || b-batch >= rows && batch > rows {
+			t.Errorf("batch %d became %d, with programs of %d rows", batch, b, rows)
+		}
+		s.Close()
+	}
+	other, err := NewSampler(e, m, SamplerConfig{Sigma: 0.5, Precision: Float32, Rows: rows / 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if other.Identity() == identity {
+		t.Error("programs of other rows have the same identity")
 	}
 }
 

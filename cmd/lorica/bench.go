@@ -69,8 +69,9 @@ this engine and on the CPU in float32 and says how many were counted differently
 	fl := c.Flags()
 	fl.StringVar(&f.model, "model", "builtin:gaussian", "`model` to run: ONNX, checkpoint or builtin:NAME")
 	f.at.register(fl)
-	fl.IntSliceVar(&f.batches, "batches", nil, "several batch sizes, one after the other (instead of --batch)")
-	fl.Float64Var(&f.seconds, "seconds", 5, "time to measure for, each batch size")
+	fl.Lookup("batch").Usage = "rows of the compiled program (0: chosen to fit, as certify does)"
+	fl.IntSliceVar(&f.batches, "batches", nil, "several numbers of rows, one after the other (instead of --batch)")
+	fl.Float64Var(&f.seconds, "seconds", 5, "time to measure for, each number of rows")
 	fl.IntVar(&f.check, "check", 0, "compare `N` draws with the CPU in float32")
 	fl.BoolVar(&f.limits, "limits", true, "measure the machine's limits too")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object a line")
@@ -85,7 +86,7 @@ this engine and on the CPU in float32 and says how many were counted differently
 }
 
 func benchRun(c *cobra.Command, f benchFlags) (err error) {
-	if err := (engine.SamplerConfig{Precision: engine.Precision(f.at.precision), Batch: f.at.batch, Layout: f.layout}).Validate(); err != nil {
+	if err := (engine.SamplerConfig{Precision: engine.Precision(f.at.precision), Rows: f.at.batch, Layout: f.layout}).Validate(); err != nil {
 		return usageError{err}
 	}
 	m, err := loadModel(f.model)
@@ -144,7 +145,7 @@ func benchRun(c *cobra.Command, f benchFlags) (err error) {
 // of a thousand draws of different images.
 func benchBatch(ctx context.Context, e *engine.Engine, m *model.Model, f benchFlags, batch int) (benchResult, error) {
 	r := benchResult{Model: f.model, Cost: m.Cost()}
-	cfg := engine.SamplerConfig{Sigma: 0.5, Precision: engine.Precision(f.at.precision), Batch: batch, Layout: f.layout}
+	cfg := engine.SamplerConfig{Sigma: 0.5, Precision: engine.Precision(f.at.precision), Rows: batch, Layout: f.layout}
 	s, err := engine.NewSampler(e, m, cfg)
 	if err != nil {
 		return r, err

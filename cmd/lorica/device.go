@@ -22,7 +22,7 @@ type place struct {
 func (p *place) register(fl *pflag.FlagSet) {
 	fl.StringVar(&p.engine, "engine", engine.DefaultSpec, "where it runs: cpu, xla:cuda, xla:cpu or xla:/path/to/plugin.so")
 	fl.StringVar(&p.precision, "precision", "float32", "arithmetic of the model: float32 or bfloat16")
-	fl.IntVar(&p.batch, "batch", 0, "draws the device works on at once (0: chosen to fit)")
+	fl.IntVar(&p.batch, "batch", 0, "draws handed to the device at once; changes no count (0: chosen to fit)")
 }
 
 // loadModel reads a model file, or one that the binary carries.
