@@ -7,12 +7,14 @@
 #   facts       the plugin, its flags that matter, and which kernels XLA chose
 #   throughput  samples/s by precision and batch size, with a check against the CPU
 #   startup     time to compile under different XLA flags and with a warm cache
+#   same        whether counts are the same for other batches and chunks, several
+#               runs at once, and after a kill -9 (N draws an example, 20000)
 # MODEL is an ONNX file, a checkpoint or builtin:NAME; OUT a folder for logs.
 # Set LORICA to the binary (default ./lorica) and ENGINE to the engine
 # (default xla:cuda). Every run has its own time limit, so one bad flag costs
 # only its own line.
 set -uo pipefail
-step=${1:?facts, throughput or startup}
+step=${1:?facts, throughput, startup or same}
 model=${2:?model}
 out=${3:-$(mktemp -d)}
 lorica=${LORICA:-./lorica}
@@ -87,6 +89,39 @@ startup)
   bench warm-kernels "--xla_gpu_kernel_cache_file=$out/kernels --xla_gpu_enable_llvm_module_compilation_parallelism=true" $args
   bench autotune-1 "--xla_gpu_autotune_level=1" $args
   bench no-graphs "--xla_gpu_enable_command_buffer=" $args
+  ;;
+same)
+  certify() {
+    local to=$1
+    shift
+    "$lorica" certify --model "$model" --data builtin --cost 'cat->*' --sigma 0.5 --engine "$engine" \
+      --precision "${PRECISION:-bfloat16}" --n "${N:-20000}" --out "$out/$to" "$@" >"$out/$to.log" 2>&1
+  }
+  certify plain
+  certify small-batch --batch 100
+  certify large-batch --batch 50000 --chunk 377
+  for k in 1 2 3; do certify "at-once-$k" & done
+  wait
+  certify killed &
+  for _ in $(seq 6000); do
+    [ "$(wc -l <"$out/killed/counts.jsonl" 2>/dev/null || echo 0)" -ge 25 ] && break
+    sleep 0.05
+  done
+  pkill -9 -f -- "--out $out/killed" && wait
+  echo "killed after $(wc -l <"$out/killed/counts.jsonl") lines"
+  certify killed --batch 9999
+  verdict=0
+  for run in small-batch large-batch at-once-1 at-once-2 at-once-3 killed; do
+    # The first line says how a run was cut, among other things.
+    if cmp -s <(tail -n +2 "$out/plain/counts.jsonl") <(tail -n +2 "$out/$run/counts.jsonl"); then
+      echo "$run: the same $(($(wc -l <"$out/plain/counts.jsonl") - 1)) records"
+    else
+      echo "$run: DIFFERENT"
+      verdict=1
+    fi
+  done
+  echo "logs in $out" >&2
+  exit $verdict
   ;;
 *)
   echo "unknown step $step" >&2

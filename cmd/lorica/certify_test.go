@@ -67,40 +67,70 @@ func TestCountsAgreeWithPyTorch(t *testing.T) {
 	if err != nil || len(ours) != 50 {
 		t.Fatalf("%d records, %v", len(ours), err)
 	}
+	for file, agrees := range map[string]bool{"counts_gaussian_resnet20_s050.jsonl.gz": true, "counts_margin-cs_resnet20_s050.jsonl.gz": false} {
+		if z := distance(t, ours, file); agrees != (math.Abs(z) < 4) {
+			t.Errorf("%s: z = %.2f", file, z)
+		}
+	}
+}
+
+// So do the counts of results/engines, 10,000 draws an image from the CPU and
+// from an H200 in either precision: at the level .001 (z = 3.09), of the first
+// 50 images and of all.
+func TestEnginesAgreeWithPyTorch(t *testing.T) {
+	files, err := filepath.Glob("../../results/engines/*.counts.jsonl.gz")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		_, records, _, err := counts.ReadAll(file)
+		if err != nil || len(records) != 101 {
+			t.Fatalf("%s: %d records, %v", file, len(records), err)
+		}
+		for _, part := range [][]counts.Record{records[:50], records} {
+			z := distance(t, part, "counts_gaussian_resnet20_s050.jsonl.gz")
+			t.Logf("%s: z = %.2f over %d images", filepath.Base(file), z, len(part))
+			if math.Abs(z) > 3.09 {
+				t.Errorf("%s: z = %.2f over %d images", file, z, len(part))
+			}
+		}
+		if z := distance(t, records, "counts_margin-cs_resnet20_s050.jsonl.gz"); z < 100 {
+			t.Errorf("%s: z = %.2f from another model's counts", file, z)
+		}
+	}
+}
+
+// distance is how far counts on the builtin images are from golden ones: the
+// chi-square over all images as a standard normal variable (Wilson and Hilferty).
+func distance(t *testing.T, ours []counts.Record, golden string) float64 {
+	t.Helper()
 	set, err := dataset.Open("builtin", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, agrees := range map[string]bool{"counts_gaussian_resnet20_s050.jsonl.gz": true, "counts_margin-cs_resnet20_s050.jsonl.gz": false} {
-		_, theirs, _, err := counts.ReadAll(filepath.Join("testdata", "golden", file))
+	_, theirs, _, err := counts.ReadAll(filepath.Join("testdata", "golden", golden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byIndex := map[int]counts.Record{}
+	for _, r := range theirs {
+		byIndex[r.Index] = r
+	}
+	chi2, freedom := 0.0, 0
+	for _, r := range ours {
+		place, err := strconv.Atoi(strings.TrimPrefix(set.Name(r.Index), "test_batch.bin#"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		byIndex := map[int]counts.Record{}
-		for _, r := range theirs {
-			byIndex[r.Index] = r
+		other, ok := byIndex[place]
+		if !ok || other.Label != r.Label {
+			t.Fatalf("example %d, image %d: the golden counts have label %d, here it is %d", r.Index, place, other.Label, r.Label)
 		}
-		chi2, freedom := 0.0, 0
-		for _, r := range ours {
-			place, err := strconv.Atoi(strings.TrimPrefix(set.Name(r.Index), "test_batch.bin#"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			other, ok := byIndex[place]
-			if !ok || other.Label != r.Label {
-				t.Fatalf("example %d, image %d: the golden counts have label %d, here it is %d", r.Index, place, other.Label, r.Label)
-			}
-			c, f := homogeneity(r.Count, other.Count)
-			chi2, freedom = chi2+c, freedom+f
-		}
-		// Wilson and Hilferty: the cube root is nearly normal.
-		k := float64(freedom)
-		z := (math.Cbrt(chi2/k) - (1 - 2/(9*k))) / math.Sqrt(2/(9*k))
-		t.Logf("%s: chi-square %.1f with %d degrees of freedom, z = %.2f", file, chi2, freedom, z)
-		if agrees != (math.Abs(z) < 4) {
-			t.Errorf("%s: z = %.2f", file, z)
-		}
+		c, f := homogeneity(r.Count, other.Count)
+		chi2, freedom = chi2+c, freedom+f
 	}
+	k := float64(freedom)
+	return (math.Cbrt(chi2/k) - (1 - 2/(9*k))) / math.Sqrt(2/(9*k))
 }
 
 // homogeneity is the chi-square of two samples being of one distribution, with
