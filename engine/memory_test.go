@@ -31,7 +31,7 @@ type smallBuilder struct {
 }
 
 func (b *smallBuilder) Parameter(name string, s shapes.Shape, spec *backends.ShardingSpec) (backends.Op, error) {
-	if name == "x" {
+	if name == "x" || name == "slot" { // of a host's program, of a device's
 		b.rows = s.Dim(0)
 	}
 	return b.Builder.Parameter(name, s, spec)
@@ -55,9 +55,9 @@ func (fullExecutable) Execute([]backends.Buffer, []bool, backends.DeviceNum) ([]
 	return nil, errFull
 }
 
-// A batch that does not fit is halved until it does, and the counts are those
-// of any other batch.
-func TestOutOfMemoryHalvesTheBatch(t *testing.T) {
+// Rows that do not fit are halved until they do, and the counts are those of
+// any other number.
+func TestOutOfMemoryHalvesTheRows(t *testing.T) {
 	m := tiny(t)
 	host := engines(t)["host"]
 	s, err := NewSampler(host, m, SamplerConfig{Sigma: 0.5, Precision: Float32, Batch: 10})
@@ -69,17 +69,24 @@ func TestOutOfMemoryHalvesTheBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, atCompile := range []bool{true, false} {
-		small := &Engine{spec: "small", host: true, backend: &smallDevice{Backend: host.backend, rows: 20, atCompile: atCompile}}
-		s, err := NewSampler(small, m, SamplerConfig{Sigma: 0.5, Precision: Float32, Batch: 128})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := s.Sample(context.Background(), jobs(m))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.Batch() != 16 || !reflect.DeepEqual(got, want) {
-			t.Errorf("full when compiling %v: batch %d, counts %v, want batch 16, counts %v", atCompile, s.Batch(), got, want)
+		for _, onHost := range []bool{true, false} {
+			small := &Engine{spec: "small", host: onHost, backend: &smallDevice{Backend: host.backend, rows: 20, atCompile: atCompile}}
+			s, err := NewSampler(small, m, SamplerConfig{Sigma: 0.5, Precision: Float32, Rows: 128})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := s.Identity()
+			got, err := s.Sample(context.Background(), jobs(m))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Batch() != 16 || !reflect.DeepEqual(got, want) {
+				t.Errorf("full when compiling %v: batch %d, counts %v, want batch 16, counts %v", atCompile, s.Batch(), got, want)
+			}
+			// A device that is full when it runs, with counts made already, says so.
+			if changed := s.Identity() != before; changed != (!onHost && !atCompile) {
+				t.Errorf("full when compiling %v, on the host %v: %q became %q", atCompile, onHost, before, s.Identity())
+			}
 		}
 	}
 	none := &Engine{spec: "small", host: true, backend: &smallDevice{Backend: host.backend, rows: 0, atCompile: true}}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
@@ -107,17 +108,24 @@ func TestFoldedInferenceAgreesWithForward(t *testing.T) {
 	}
 }
 
-func forwardLogits(t *testing.T, n *Net, w Weights, x []float32, how Lowering, training bool) [][]float32 {
+// placed is a backend, and a context with a net's variables.
+func placed(t *testing.T, n *Net, w Weights) (backends.Backend, *context.Context) {
 	t.Helper()
 	backend, err := cpu.New("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer backend.Finalize()
+	t.Cleanup(backend.Finalize)
 	ctx := context.New()
 	if err := n.Place(ctx, w); err != nil {
 		t.Fatal(err)
 	}
+	return backend, ctx
+}
+
+func forwardLogits(t *testing.T, n *Net, w Weights, x []float32, how Lowering, training bool) [][]float32 {
+	t.Helper()
+	backend, ctx := placed(t, n, w)
 	exec := context.MustNewExec(backend, ctx, func(ctx *context.Context, x *graph.Node) *graph.Node {
 		return n.Forward(ctx, x, training, how)
 	})

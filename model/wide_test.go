@@ -9,8 +9,6 @@ import (
 	"github.com/gomlx/gomlx/pkg/core/graph"
 	"github.com/gomlx/gomlx/pkg/core/tensors"
 	"github.com/gomlx/gomlx/pkg/ml/context"
-
-	"lorica/engine/cpu"
 )
 
 // narrowNet has narrow convolutions of several windows, added to one another
@@ -108,15 +106,7 @@ func TestWideAgreesWithNarrow(t *testing.T) {
 // gradients are those of the sum of squared logits in training, by parameter.
 func gradients(t *testing.T, n *Net, w Weights, x []float32, how Lowering) map[string][]float32 {
 	t.Helper()
-	backend, err := cpu.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer backend.Finalize()
-	ctx := context.New()
-	if err := n.Place(ctx, w); err != nil {
-		t.Fatal(err)
-	}
+	backend, ctx := placed(t, n, w)
 	var names []string
 	for name, p := range n.Params() {
 		if p.Learned {

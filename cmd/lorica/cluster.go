@@ -79,7 +79,8 @@ const mixedEngines = "mixed"
 // supply is where a run's draws come from: a device, or a cluster of workers.
 type supply struct {
 	draw.Sampler
-	engine   string // for the counts' header
+	engine   string        // for the counts' header
+	identity func() string // the engine as it is now; nil for a cluster, which watches its workers'
 	inFlight func() int
 	watch    func(smooth.Progress)
 	label    func() string // what the progress line says besides
@@ -102,7 +103,7 @@ func deviceSupply(p place, m *model.Model, sigma float64) (*supply, error) {
 		return nil, err
 	}
 	return &supply{
-		Sampler: d, engine: d.Identity(), watch: func(smooth.Progress) {}, label: func() string { return "" },
+		Sampler: d, engine: d.Identity(), identity: d.Identity, watch: func(smooth.Progress) {}, label: func() string { return "" },
 		note:  func() string { return fmt.Sprintf(" (start-up %.1f s)", d.CompileTime().Seconds()) },
 		close: d.close,
 	}, nil
