@@ -60,12 +60,19 @@ func openStore(ctx context.Context, js jetstream.JetStream, opt Options, timing 
 	if replicas == 0 {
 		replicas = 3
 	}
+	began, told := time.Now(), false
 	err := insist(ctx, timing.Patience, answerTime, func(ctx context.Context) error {
 		err := make(ctx, replicas)
-		var api *jetstream.APIError
-		if errors.As(err, &api) && opt.Replicas == 0 && replicas > 1 && (api.ErrorCode == codeNotClustered || api.ErrorCode == codeNoPeers) {
+		switch tooFew(err, opt.Replicas, replicas, time.Since(began)) {
+		case later:
+			if !told {
+				opt.Log(fmt.Sprintf("waiting for servers to join: %d copies were asked for", replicas))
+				told = true
+			}
+			return unsettled{err}
+		case fewer:
 			replicas = 1
-			err = make(ctx, replicas)
+			return make(ctx, replicas)
 		}
 		return err
 	})
@@ -74,6 +81,36 @@ func openStore(ctx context.Context, js jetstream.JetStream, opt Options, timing 
 	}
 	return &st, nil
 }
+
+// A cluster that is starting answers before all its servers have joined: that
+// there are too few of them is believed only after a while.
+const settling = 10 * time.Second
+
+// What to do about servers that are too few for the copies.
+const (
+	nothing = iota // there is no such error, or it stands
+	later          // ask again
+	fewer          // do with one copy
+)
+
+// tooFew judges an error of making streams of so many copies, where asked (0:
+// what is possible) were asked for, some time after the first try.
+func tooFew(err error, asked, copies int, after time.Duration) int {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) || copies == 1 {
+		return nothing
+	}
+	switch {
+	case api.ErrorCode == codeNoPeers && after < settling:
+		return later
+	case asked == 0 && (api.ErrorCode == codeNotClustered || api.ErrorCode == codeNoPeers):
+		return fewer
+	}
+	return nothing
+}
+
+// unsettled is an answer that may yet change; it is no refusal.
+type unsettled struct{ error }
 
 // How long one try of a request may take. A model travels in one request.
 const (

@@ -225,8 +225,8 @@ func (r *certification) sample(c *cobra.Command) (err error) {
 	if r.rule != nil && err == nil {
 		fmt.Fprintln(c.ErrOrStderr(), spared(last.Examples, last.Draws-r.N0*int64(last.Examples), r.N))
 	}
-	if d.identity != nil && d.identity() != d.engine {
-		fmt.Fprintf(c.ErrOrStderr(), "warning: the device ran out of memory, so %s went on as %s: the counts are as sound, but need not repeat bit for bit\n", d.engine, d.identity())
+	if w := d.warning(); w != "" {
+		fmt.Fprintln(c.ErrOrStderr(), w)
 	}
 	if last.Invalid > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "warning: %d of %d draws gave NaN; they count for no class\n", last.Invalid, last.Draws)

@@ -88,6 +88,14 @@ type supply struct {
 	close    func() error
 }
 
+// warning tells of an engine that is not what the counts' header says any more.
+func (s *supply) warning() string {
+	if s.identity == nil || s.identity() == s.engine {
+		return ""
+	}
+	return fmt.Sprintf("warning: the device ran out of memory, so %s went on as %s: the counts are as sound, but need not repeat bit for bit", s.engine, s.identity())
+}
+
 // supply opens what the run draws with.
 func (r *certification) supply(c *cobra.Command) (*supply, error) {
 	if r.spread.used() {

@@ -51,3 +51,19 @@ func TestPrepareXLA(t *testing.T) {
 		}
 	}
 }
+
+// An engine that changed on the way is told of; others are not.
+func TestWarningOfAChangedEngine(t *testing.T) {
+	now := "xla:cuda rows 2048"
+	s := &supply{engine: "xla:cuda rows 4096", identity: func() string { return now }}
+	if w := s.warning(); !strings.Contains(w, s.engine) || !strings.Contains(w, now) {
+		t.Errorf("warning %q", w)
+	}
+	now = s.engine
+	if w := s.warning(); w != "" {
+		t.Errorf("warning %q of an engine that is what it was", w)
+	}
+	if w := (&supply{engine: "mixed"}).warning(); w != "" {
+		t.Errorf("warning %q of a cluster", w)
+	}
+}
