@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
 )
 
 // Halved weights are bfloat16 values whose sums are those of before, as are the
@@ -16,6 +18,8 @@ func TestHalve(t *testing.T) {
 	}
 	net, w := m.Net.Fold(m.Weights)
 	half := net.Halve(w)
+	scaled := newHalver(net, w)
+	scaled.scale()
 	exact := 0
 	for _, l := range net.Layers {
 		if l.Op != Conv {
@@ -24,6 +28,19 @@ func TestHalve(t *testing.T) {
 		weight := half[l.Name+".weight"].Data
 		if slices.ContainsFunc(weight, inexact) {
 			t.Fatalf("%s: a weight is not a bfloat16", l.Name)
+		}
+		per := len(weight) / l.Channels
+		for i := 0; i < len(weight); i += per {
+			off, size := 0.0, 0.0
+			for k, v := range scaled.w[l.Name+".weight"].Data[i : i+per] {
+				off += float64(weight[i+k]) - float64(v)
+				size = max(size, math.Abs(float64(v)))
+			}
+			// Half a unit in the last place of the largest weight; rounded one by one
+			// they are off by several.
+			if math.Abs(off) > size/512 {
+				t.Errorf("%s: the weights of channel %d are off by %g in sum, the largest is %g", l.Name, i/per, off, size)
+			}
 		}
 		if !slices.ContainsFunc(half[l.Name+".bias"].Data, inexact) {
 			exact++
@@ -132,5 +149,35 @@ func TestHalveScalesExactly(t *testing.T) {
 	x := randomImages(4, n.Image())
 	if d := largestDifference(logits(t, after, x, Lowering{}), logits(t, before, x, Lowering{})); d > 2e-5 {
 		t.Errorf("logits differ by %g", d)
+	}
+}
+
+// A bias that bfloat16 does not hold is added in float32, with either kind of
+// convolution; one that it holds is not rounded either way.
+func TestInexactBiasesAreKept(t *testing.T) {
+	n := NewNet(Shape{3, 4, 8})
+	for i, l := range []Layer{
+		{Op: Conv, Name: "a", Channels: 3, Kernel: [2]int{3, 3}, Stride: [2]int{1, 1}, Pad: [4]int{1, 1, 1, 1}, Groups: 1, Bias: true},
+		{Op: Mean},
+	} {
+		l.In = []int{i}
+		if _, err := n.Append(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bias := []float32{1 + 1./1024, -3 - 1./512, 0.5}
+	m, err := FromNet("biased", n, Weights{
+		"a.weight": {Shape: []int{3, 3, 3, 3}, Data: make([]float32, 81)}, "a.bias": {Shape: []int{3}, Data: bias},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wide := range []bool{false, true} {
+		how := Lowering{DType: dtypes.BFloat16, ChannelsLast: true, Wide: wide}
+		for _, got := range logits(t, m, randomImages(2, m.Image), how) {
+			if !slices.Equal(got, bias) {
+				t.Errorf("wide %v: logits %v, want the biases %v", wide, got, bias)
+			}
+		}
 	}
 }
